@@ -292,4 +292,5 @@ all: demo diff lint test ## What to run before a change is handed in.
 nightly: ## What is too long for CI: five hours.
 	$(MAKE) test-settings bench-smoke test-versions test-race test-clients test-console test-agents test-release test-clusters CONCURRENT=./...
 	$(MAKE) test-faults FAULT_MINUTES=30
+	$(WITH_SERVERS) env APPLOCK_TEST_KILLS=10000 $(TEST) -timeout=10m -run=TestKilledCalls ./internal/db/mysql
 	$(MAKE) test-schedules test-plans test-inbox test-clocks soak

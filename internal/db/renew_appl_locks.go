@@ -22,6 +22,7 @@ func renewApplLocks() Operation {
 			refused("HELD", "another operator or another grant holds the object"),
 			refused("FREE", "nobody holds it; the grant has ended"),
 			remark("no row: another transaction is changing or asserting the lock; call again"),
+			remark("on MySQL and MariaDB `RENEWED` may tell of another call's renewal at the same time, with its end, if that is not earlier"),
 		},
 	}
 }

@@ -243,14 +243,14 @@ main: BEGIN
     DECLARE CONTINUE HANDLER FOR 1422 CALL appl_lock_inside();
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
-        SET SESSION innodb_lock_wait_timeout = v_timeout;
+        SET SESSION innodb_lock_wait_timeout = v_timeout, @appl_lock_wait = NULLIF(@appl_lock_wait, v_timeout);
         IF v_began THEN
             CALL appl_lock_end(FALSE);
         END IF;
         RESIGNAL;
     END;
 
-    SET SESSION innodb_lock_wait_timeout = LEAST(1, v_timeout);
+    SET @appl_lock_wait = COALESCE(@appl_lock_wait, v_timeout), SESSION innodb_lock_wait_timeout = LEAST(1, v_timeout);
     CALL appl_lock_policy(p_object_type, v_default_ttl_seconds, v_longest_ttl_seconds, v_all_fl, v_take_reason_fl);
     IF p_event = 'TAKEN' AND v_take_reason_fl = 'Y' THEN
         CALL appl_lock_text('take_appl_lock', 'p_reason', 'N', 1, 255, p_reason);
@@ -272,7 +272,7 @@ main: BEGIN
         IF v_began THEN
             CALL appl_lock_end(TRUE);
         END IF;
-        SET SESSION innodb_lock_wait_timeout = v_timeout;
+        SET SESSION innodb_lock_wait_timeout = v_timeout, @appl_lock_wait = NULLIF(@appl_lock_wait, v_timeout);
         SET p_ok_fl = 'N';
         SET p_outcome = IF(v_fence IS NULL, 'FREE', 'HELD');
         SET p_fence = 0;
@@ -306,7 +306,7 @@ main: BEGIN
     IF v_began THEN
         CALL appl_lock_end(TRUE);
     END IF;
-    SET SESSION innodb_lock_wait_timeout = v_timeout;
+    SET SESSION innodb_lock_wait_timeout = v_timeout, @appl_lock_wait = NULLIF(@appl_lock_wait, v_timeout);
     SET p_ok_fl = 'Y';
     SET p_outcome = p_event;
     -- Only a take answers with the former holder.
@@ -606,7 +606,7 @@ COMMENT 'Internal to applock: the operation announce_appl_lock_waiter.'
 MODIFIES SQL DATA
 SQL SECURITY DEFINER
 BEGIN
-    DECLARE v_timeout BIGINT DEFAULT @@SESSION.innodb_lock_wait_timeout;
+    DECLARE v_timeout BIGINT DEFAULT COALESCE(@appl_lock_wait, @@SESSION.innodb_lock_wait_timeout);
     DECLARE v_now DATETIME(6);
     DECLARE v_until DATETIME(6);
     DECLARE v_expires DATETIME(6);
@@ -616,7 +616,7 @@ BEGIN
     DECLARE CONTINUE HANDLER FOR 1422 CALL appl_lock_inside();
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
-        SET SESSION innodb_lock_wait_timeout = v_timeout;
+        SET SESSION innodb_lock_wait_timeout = v_timeout, @appl_lock_wait = NULLIF(@appl_lock_wait, v_timeout);
         RESIGNAL;
     END;
 
@@ -639,7 +639,7 @@ BEGIN
         AND l.object_id = p_object_id
         AND l.released_ts IS NULL
         AND l.expires_ts > v_now;
-    SET SESSION innodb_lock_wait_timeout = LEAST(1, v_timeout);
+    SET @appl_lock_wait = COALESCE(@appl_lock_wait, v_timeout), SESSION innodb_lock_wait_timeout = LEAST(1, v_timeout);
     -- S2: a new wait, or the one that goes on. Each assignment sees the ones before it.
     INSERT INTO appl_lock_waiter (
         object_type, object_id, operator_id, department_id, client_id, since_ts, until_ts, expires_ts, holder_id
@@ -653,7 +653,7 @@ BEGIN
         until_ts = v_until,
         expires_ts = v_expires,
         holder_id = v_holder_id;
-    SET SESSION innodb_lock_wait_timeout = v_timeout;
+    SET SESSION innodb_lock_wait_timeout = v_timeout, @appl_lock_wait = NULLIF(@appl_lock_wait, v_timeout);
 END;
 -- +goose StatementEnd
 
@@ -751,7 +751,7 @@ COMMENT 'Internal to applock: the operation answer_appl_lock.'
 MODIFIES SQL DATA
 SQL SECURITY DEFINER
 BEGIN
-    DECLARE v_timeout BIGINT DEFAULT @@SESSION.innodb_lock_wait_timeout;
+    DECLARE v_timeout BIGINT DEFAULT COALESCE(@appl_lock_wait, @@SESSION.innodb_lock_wait_timeout);
     DECLARE v_open BOOLEAN DEFAULT TRUE;
     DECLARE v_began BOOLEAN DEFAULT FALSE;
     DECLARE v_client_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
@@ -767,7 +767,7 @@ BEGIN
     DECLARE CONTINUE HANDLER FOR 1422 CALL appl_lock_inside();
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
-        SET SESSION innodb_lock_wait_timeout = v_timeout;
+        SET SESSION innodb_lock_wait_timeout = v_timeout, @appl_lock_wait = NULLIF(@appl_lock_wait, v_timeout);
         IF v_began THEN
             CALL appl_lock_end(FALSE);
         END IF;
@@ -786,7 +786,7 @@ BEGIN
     END IF;
     CALL appl_lock_text('answer_appl_lock', 'p_reason', 'N', 0, 255, p_reason);
     CALL appl_lock_look(v_open);
-    SET SESSION innodb_lock_wait_timeout = LEAST(1, v_timeout);
+    SET @appl_lock_wait = COALESCE(@appl_lock_wait, v_timeout), SESSION innodb_lock_wait_timeout = LEAST(1, v_timeout);
 
     IF NOT v_open THEN
         -- S1: does the operator hold it by that grant?
@@ -867,7 +867,7 @@ BEGIN
     IF v_began THEN
         CALL appl_lock_end(TRUE);
     END IF;
-    SET SESSION innodb_lock_wait_timeout = v_timeout;
+    SET SESSION innodb_lock_wait_timeout = v_timeout, @appl_lock_wait = NULLIF(@appl_lock_wait, v_timeout);
 END;
 -- +goose StatementEnd
 
@@ -1051,14 +1051,14 @@ BEGIN
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
         DO LAST_INSERT_ID(v_insert_id);
-        SET SESSION innodb_lock_wait_timeout = v_timeout;
+        SET SESSION innodb_lock_wait_timeout = v_timeout, @appl_lock_wait = NULLIF(@appl_lock_wait, v_timeout);
         IF p_began THEN
             CALL appl_lock_end(FALSE);
         END IF;
         RESIGNAL;
     END;
 
-    SET SESSION innodb_lock_wait_timeout = LEAST(1, v_timeout);
+    SET @appl_lock_wait = COALESCE(@appl_lock_wait, v_timeout), SESSION innodb_lock_wait_timeout = LEAST(1, v_timeout);
     CALL appl_lock_policy(p_object_type, v_default_ttl_seconds, v_longest_ttl_seconds, v_all_fl, v_take_reason_fl);
     SET p_seconds_left = LEAST(COALESCE(p_ttl_seconds, v_default_ttl_seconds), v_longest_ttl_seconds);
     CALL appl_lock_begin(p_began);
@@ -1111,7 +1111,7 @@ BEGIN
         CALL appl_lock_end(TRUE);
         SET p_began = FALSE;
     END IF;
-    SET SESSION innodb_lock_wait_timeout = v_timeout;
+    SET SESSION innodb_lock_wait_timeout = v_timeout, @appl_lock_wait = NULLIF(@appl_lock_wait, v_timeout);
 END;
 -- +goose StatementEnd
 
@@ -1508,7 +1508,7 @@ COMMENT 'Internal to applock: the operation release_appl_lock, with a get for th
 MODIFIES SQL DATA
 SQL SECURITY DEFINER
 BEGIN
-    DECLARE v_timeout BIGINT DEFAULT @@SESSION.innodb_lock_wait_timeout;
+    DECLARE v_timeout BIGINT DEFAULT COALESCE(@appl_lock_wait, @@SESSION.innodb_lock_wait_timeout);
     DECLARE v_began BOOLEAN DEFAULT FALSE;
     DECLARE v_told BOOLEAN;
     DECLARE v_now DATETIME(6);
@@ -1526,7 +1526,7 @@ BEGIN
     DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
-        SET SESSION innodb_lock_wait_timeout = v_timeout;
+        SET SESSION innodb_lock_wait_timeout = v_timeout, @appl_lock_wait = NULLIF(@appl_lock_wait, v_timeout);
         IF v_began THEN
             CALL appl_lock_end(FALSE);
         END IF;
@@ -1546,7 +1546,7 @@ BEGIN
         CALL get_appl_lock_check(p_object_type, p_object_id, p_next_operator_id, p_next_department_id, p_ttl_seconds, NULL);
         CALL appl_lock_number('release_appl_lock', 'p_fence', 9223372036854775807, COALESCE(p_fence, 0));
     END IF;
-    SET SESSION innodb_lock_wait_timeout = LEAST(1, v_timeout);
+    SET @appl_lock_wait = COALESCE(@appl_lock_wait, v_timeout), SESSION innodb_lock_wait_timeout = LEAST(1, v_timeout);
     SELECT COALESCE(p.default_ttl_seconds, 604800), COALESCE(p.longest_ttl_seconds, 315360000), IF(p.history_level = 'ALL', 'Y', 'N')
     INTO v_default_ttl_seconds, v_longest_ttl_seconds, v_all_fl
     FROM appl_lock_policy AS p
@@ -1613,7 +1613,7 @@ BEGIN
     IF v_began THEN
         CALL appl_lock_end(TRUE);
     END IF;
-    SET SESSION innodb_lock_wait_timeout = v_timeout;
+    SET SESSION innodb_lock_wait_timeout = v_timeout, @appl_lock_wait = NULLIF(@appl_lock_wait, v_timeout);
     -- seconds_left counts from now, after any wait.
     SELECT
         v_released AS released, IF(v_released = 'RELEASED', 'ACQUIRED', '') AS outcome, IF(v_released = 'RELEASED', v_fence, 0) AS fence,
@@ -1648,8 +1648,8 @@ END;
 
 DROP PROCEDURE IF EXISTS appl_lock_refuse;
 -- +goose StatementBegin
--- appl_lock_enter, appl_lock_look, appl_lock_inside, appl_lock_refuse, appl_lock_begin, appl_lock_end: what a call needs from
--- its session, and transactions of a call's own. Internal: nobody is granted these.
+-- appl_lock_enter, appl_lock_look, appl_lock_inside, appl_lock_refuse, appl_lock_restore, appl_lock_begin, appl_lock_end: what a
+-- call needs from its session, and transactions of a call's own. Internal: nobody is granted these.
 --
 -- Contract   Enter comes first in a verb that writes. From then on time is the server's, whatever SET timestamp said. It
 --            refuses a server that is read only, and a session in which a killed call has left its transaction open. Look does
@@ -1659,6 +1659,8 @@ DROP PROCEDURE IF EXISTS appl_lock_refuse;
 --            Begin begins a transaction, unless the caller has one, and p_began tells which. End ends it. Between them
 --            @appl_lock_own is set: FALSE until there is a savepoint, TRUE from then on. KILL QUERY runs no handler and leaves
 --            both. So the next call finds the marker, and the savepoint proves that the transaction is still the same.
+--            A setting that a call changes is in @appl_lock_wait, @appl_lock_safe or @appl_lock_length meanwhile, as it was, and
+--            the next call puts back what is there. A call within another keeps what the outer one has put there.
 -- In         p_commit: FALSE rolls back. p_open: TRUE.
 -- Out        p_open, p_began.
 -- Raises     1290 the server is read only. 1179 a killed call left its transaction open: send ROLLBACK. If it was killed before
@@ -1694,6 +1696,21 @@ BEGIN
 END;
 -- +goose StatementEnd
 
+DROP PROCEDURE IF EXISTS appl_lock_restore;
+-- +goose StatementBegin
+CREATE PROCEDURE appl_lock_restore()
+COMMENT 'Internal to applock: puts settings back that a killed call had changed.'
+CONTAINS SQL
+SQL SECURITY DEFINER
+BEGIN
+    DECLARE v_timeout BIGINT DEFAULT COALESCE(@appl_lock_wait, @@SESSION.innodb_lock_wait_timeout);
+    DECLARE v_safe_updates BOOLEAN DEFAULT COALESCE(@appl_lock_safe, @@SESSION.sql_safe_updates + 0);
+    DECLARE v_max_length BIGINT UNSIGNED DEFAULT COALESCE(@appl_lock_length, @@SESSION.group_concat_max_len);
+    SET SESSION innodb_lock_wait_timeout = v_timeout, SESSION sql_safe_updates = v_safe_updates, SESSION group_concat_max_len = v_max_length,
+        @appl_lock_wait = NULL, @appl_lock_safe = NULL, @appl_lock_length = NULL;
+END;
+-- +goose StatementEnd
+
 DROP PROCEDURE IF EXISTS appl_lock_enter;
 -- +goose StatementBegin
 CREATE PROCEDURE appl_lock_enter()
@@ -1702,6 +1719,9 @@ MODIFIES SQL DATA
 SQL SECURITY DEFINER
 BEGIN
     SET SESSION timestamp = DEFAULT;
+    IF COALESCE(@appl_lock_wait, @appl_lock_safe, @appl_lock_length) IS NOT NULL THEN
+        CALL appl_lock_restore();
+    END IF;
     IF LOCATE(@@GLOBAL.read_only, '0 OFF') = 0 OR @appl_lock_own IS NOT NULL THEN
         CALL appl_lock_refuse();
     END IF;
@@ -1725,6 +1745,9 @@ BEGIN
     IF @@SESSION.autocommit THEN
         SET p_open = FALSE;
         SET TRANSACTION READ WRITE;
+    END IF;
+    IF COALESCE(@appl_lock_wait, @appl_lock_safe, @appl_lock_length) IS NOT NULL THEN
+        CALL appl_lock_restore();
     END IF;
     IF p_open THEN
         IF LOCATE(@@GLOBAL.read_only, '0 OFF') = 0 OR @appl_lock_own IS NOT NULL THEN
@@ -1889,7 +1912,7 @@ COMMENT 'Internal to applock: the operation ask_appl_lock.'
 MODIFIES SQL DATA
 SQL SECURITY DEFINER
 BEGIN
-    DECLARE v_timeout BIGINT DEFAULT @@SESSION.innodb_lock_wait_timeout;
+    DECLARE v_timeout BIGINT DEFAULT COALESCE(@appl_lock_wait, @@SESSION.innodb_lock_wait_timeout);
     DECLARE v_open BOOLEAN DEFAULT TRUE;
     DECLARE v_began BOOLEAN DEFAULT FALSE;
     DECLARE v_now DATETIME(6);
@@ -1913,7 +1936,7 @@ BEGIN
     DECLARE CONTINUE HANDLER FOR 1422 CALL appl_lock_inside();
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
-        SET SESSION innodb_lock_wait_timeout = v_timeout;
+        SET SESSION innodb_lock_wait_timeout = v_timeout, @appl_lock_wait = NULLIF(@appl_lock_wait, v_timeout);
         IF v_began THEN
             CALL appl_lock_end(FALSE);
         END IF;
@@ -1927,7 +1950,7 @@ BEGIN
     CALL appl_lock_text('ask_appl_lock', 'p_message', 'Y', 0, 255, p_message);
     CALL appl_lock_number('ask_appl_lock', 'p_wait_seconds', 315360000, NULLIF(p_wait_seconds, 0));
     CALL appl_lock_look(v_open);
-    SET SESSION innodb_lock_wait_timeout = LEAST(1, v_timeout);
+    SET @appl_lock_wait = COALESCE(@appl_lock_wait, v_timeout), SESSION innodb_lock_wait_timeout = LEAST(1, v_timeout);
 
     IF p_wait_seconds IS NULL OR p_wait_seconds > 0 THEN
         IF v_open THEN
@@ -2037,7 +2060,7 @@ BEGIN
     IF v_began THEN
         CALL appl_lock_end(TRUE);
     END IF;
-    SET SESSION innodb_lock_wait_timeout = v_timeout;
+    SET SESSION innodb_lock_wait_timeout = v_timeout, @appl_lock_wait = NULLIF(@appl_lock_wait, v_timeout);
 END;
 -- +goose StatementEnd
 
@@ -2142,7 +2165,7 @@ COMMENT 'Internal to applock: the operation assert_appl_lock.'
 MODIFIES SQL DATA
 SQL SECURITY DEFINER
 main: BEGIN
-    DECLARE v_timeout BIGINT DEFAULT @@SESSION.innodb_lock_wait_timeout;
+    DECLARE v_timeout BIGINT DEFAULT COALESCE(@appl_lock_wait, @@SESSION.innodb_lock_wait_timeout);
     DECLARE v_grant LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
     DECLARE v_live BOOLEAN DEFAULT FALSE;
     DECLARE v_message VARCHAR(128) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin DEFAULT 'assert_appl_lock: nobody holds it';
@@ -2151,7 +2174,7 @@ main: BEGIN
     DECLARE CONTINUE HANDLER FOR 1422 CALL appl_lock_inside();
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
-        SET SESSION innodb_lock_wait_timeout = v_timeout;
+        SET SESSION innodb_lock_wait_timeout = v_timeout, @appl_lock_wait = NULLIF(@appl_lock_wait, v_timeout);
         RESIGNAL;
     END;
 
@@ -2162,7 +2185,7 @@ main: BEGIN
     SET v_grant = CONCAT(
         CHAR(10 USING utf8mb4), p_fence, CHAR(9 USING utf8mb4), p_operator_id, CHAR(9 USING utf8mb4), p_object_type, ':', p_object_id
     );
-    SET SESSION innodb_lock_wait_timeout = LEAST(1, v_timeout);
+    SET @appl_lock_wait = COALESCE(@appl_lock_wait, v_timeout), SESSION innodb_lock_wait_timeout = LEAST(1, v_timeout);
     -- S1: is this grant live? If so it becomes a line for guards, newest first. A line that is cut off loses its end, so no
     -- guard matches it.
     SELECT
@@ -2182,7 +2205,7 @@ main: BEGIN
         AND l.expires_ts > UTC_TIMESTAMP(6)
     LOCK IN SHARE MODE;
     IF v_live THEN
-        SET SESSION innodb_lock_wait_timeout = v_timeout;
+        SET SESSION innodb_lock_wait_timeout = v_timeout, @appl_lock_wait = NULLIF(@appl_lock_wait, v_timeout);
         LEAVE main;
     END IF;
 
@@ -2270,13 +2293,13 @@ COMMENT 'Internal to applock: the operation drop_appl_lock_policy.'
 MODIFIES SQL DATA
 SQL SECURITY DEFINER
 BEGIN
-    DECLARE v_timeout BIGINT DEFAULT @@SESSION.innodb_lock_wait_timeout;
+    DECLARE v_timeout BIGINT DEFAULT COALESCE(@appl_lock_wait, @@SESSION.innodb_lock_wait_timeout);
     DECLARE v_began BOOLEAN DEFAULT FALSE;
     -- 1422: a function or trigger, which has a transaction.
     DECLARE CONTINUE HANDLER FOR 1422 CALL appl_lock_inside();
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
-        SET SESSION innodb_lock_wait_timeout = v_timeout;
+        SET SESSION innodb_lock_wait_timeout = v_timeout, @appl_lock_wait = NULLIF(@appl_lock_wait, v_timeout);
         IF v_began THEN
             CALL appl_lock_end(FALSE);
         END IF;
@@ -2288,7 +2311,7 @@ BEGIN
     CALL appl_lock_text('drop_appl_lock_policy', 'p_actor_id', 'Y', 1, 255, p_actor_id);
     CALL appl_lock_text('drop_appl_lock_policy', 'p_reason', 'N', 0, 150, p_reason);
     CALL appl_lock_enter();
-    SET SESSION innodb_lock_wait_timeout = LEAST(1, v_timeout);
+    SET @appl_lock_wait = COALESCE(@appl_lock_wait, v_timeout), SESSION innodb_lock_wait_timeout = LEAST(1, v_timeout);
     CALL appl_lock_begin(v_began);
     -- S1: remove it.
     DELETE FROM appl_lock_policy
@@ -2304,7 +2327,7 @@ BEGIN
     IF v_began THEN
         CALL appl_lock_end(TRUE);
     END IF;
-    SET SESSION innodb_lock_wait_timeout = v_timeout;
+    SET SESSION innodb_lock_wait_timeout = v_timeout, @appl_lock_wait = NULLIF(@appl_lock_wait, v_timeout);
 END;
 -- +goose StatementEnd
 
@@ -2485,7 +2508,7 @@ main: BEGIN
                 DECLARE v_event VARCHAR(16) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
                 DECLARE EXIT HANDLER FOR SQLEXCEPTION
                 BEGIN
-                    SET SESSION innodb_lock_wait_timeout = v_timeout;
+                    SET SESSION innodb_lock_wait_timeout = v_timeout, @appl_lock_wait = NULLIF(@appl_lock_wait, v_timeout);
                     IF v_began THEN
                         CALL appl_lock_end(FALSE);
                     END IF;
@@ -2523,7 +2546,7 @@ main: BEGIN
                 END IF;
 
                 -- S3: change it, if it is as S1 has read it.
-                SET SESSION innodb_lock_wait_timeout = LEAST(1, v_timeout);
+                SET @appl_lock_wait = COALESCE(@appl_lock_wait, v_timeout), SESSION innodb_lock_wait_timeout = LEAST(1, v_timeout);
                 SET p_expires_ts = v_now + INTERVAL p_seconds_left SECOND;
                 IF p_outcome = 'RENEWED' THEN
                     UPDATE appl_lock AS l
@@ -2561,7 +2584,7 @@ main: BEGIN
                 IF ROW_COUNT() = 0 THEN
                     SET p_outcome = NULL;
                 END IF;
-                SET SESSION innodb_lock_wait_timeout = v_timeout;
+                SET SESSION innodb_lock_wait_timeout = v_timeout, @appl_lock_wait = NULLIF(@appl_lock_wait, v_timeout);
                 IF v_event IS NOT NULL AND p_outcome IS NOT NULL THEN
                     CALL get_appl_lock_tell(
                         v_event, p_object_type, p_object_id, p_operator_id, RTRIM(p_department_id), p_fence,
@@ -2673,6 +2696,9 @@ BEGIN
                 SET v_open = FALSE;
                 SET TRANSACTION READ WRITE;
             END IF;
+            IF COALESCE(@appl_lock_wait, @appl_lock_safe, @appl_lock_length) IS NOT NULL THEN
+                CALL appl_lock_restore();
+            END IF;
             IF v_open THEN
                 IF LOCATE(@@GLOBAL.read_only, '0 OFF') = 0 OR @appl_lock_own IS NOT NULL THEN
                     CALL appl_lock_refuse();
@@ -2745,7 +2771,7 @@ BEGIN
                     DECLARE v_event VARCHAR(16) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
                     DECLARE EXIT HANDLER FOR SQLEXCEPTION
                     BEGIN
-                        SET SESSION innodb_lock_wait_timeout = v_timeout;
+                        SET SESSION innodb_lock_wait_timeout = v_timeout, @appl_lock_wait = NULLIF(@appl_lock_wait, v_timeout);
                         IF v_began THEN
                             CALL appl_lock_end(FALSE);
                         END IF;
@@ -2783,7 +2809,7 @@ BEGIN
                     END IF;
 
                     -- S3: change it, if it is as S1 has read it.
-                    SET SESSION innodb_lock_wait_timeout = LEAST(1, v_timeout);
+                    SET @appl_lock_wait = COALESCE(@appl_lock_wait, v_timeout), SESSION innodb_lock_wait_timeout = LEAST(1, v_timeout);
                     SET p_expires_ts = v_now + INTERVAL p_seconds_left SECOND;
                     IF p_outcome = 'RENEWED' THEN
                         UPDATE appl_lock AS l
@@ -2821,7 +2847,7 @@ BEGIN
                     IF ROW_COUNT() = 0 THEN
                         SET p_outcome = NULL;
                     END IF;
-                    SET SESSION innodb_lock_wait_timeout = v_timeout;
+                    SET SESSION innodb_lock_wait_timeout = v_timeout, @appl_lock_wait = NULLIF(@appl_lock_wait, v_timeout);
                     IF v_event IS NOT NULL AND p_outcome IS NOT NULL THEN
                         CALL get_appl_lock_tell(
                             v_event, p_object_type, p_object_id, p_operator_id, RTRIM(p_department_id), p_fence,
@@ -2952,6 +2978,8 @@ main: BEGIN
     DECLARE v_seconds_left BIGINT;
     DECLARE v_note VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
     DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
+    -- 1422: a function or trigger.
+    DECLARE CONTINUE HANDLER FOR 1422 CALL appl_lock_inside();
 
     CALL appl_lock_text('get_appl_lock_permit', 'p_object_type', 'Y', 1, 64, p_object_type);
     CALL appl_lock_number('get_appl_lock_permit', 'p_permits', 1000, COALESCE(p_permits, 0));
@@ -2959,8 +2987,11 @@ main: BEGIN
     CALL appl_lock_text('get_appl_lock_permit', 'p_operator_id', 'Y', 1, 255, p_operator_id);
     CALL appl_lock_text('get_appl_lock_permit', 'p_department_id', 'Y', 0, 64, p_department_id);
     CALL appl_lock_number('get_appl_lock_permit', 'p_ttl_seconds', 315360000, p_ttl_seconds);
-    -- S1 asks by the server's time, too.
+    -- S1 asks by the server's time, too, and in no transaction that a killed call has left.
     SET SESSION timestamp = DEFAULT;
+    IF @appl_lock_own IS NOT NULL THEN
+        CALL appl_lock_enter();
+    END IF;
 
     -- A list of N, which JSON_TABLE numbers.
     SET v_slots = CONCAT('[0', REPEAT(',0', p_permits - 1), ']');
@@ -3110,8 +3141,8 @@ BEGIN
     DECLARE v_asker_id VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
     DECLARE v_client_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
     DECLARE v_fence BIGINT;
-    DECLARE v_safe_updates BOOLEAN DEFAULT @@SESSION.sql_safe_updates;
-    DECLARE v_max_length BIGINT UNSIGNED DEFAULT @@SESSION.group_concat_max_len;
+    DECLARE v_safe_updates BOOLEAN DEFAULT COALESCE(@appl_lock_safe, @@SESSION.sql_safe_updates + 0);
+    DECLARE v_max_length BIGINT UNSIGNED DEFAULT COALESCE(@appl_lock_length, @@SESSION.group_concat_max_len);
     DECLARE shown CURSOR FOR
         SELECT q.object_type, q.object_id, q.operator_id, q.client_id, q.fence
         FROM appl_lock_ask AS q FORCE INDEX (appl_lock_ask_holder_ix)
@@ -3133,10 +3164,12 @@ BEGIN
     DECLARE CONTINUE HANDLER FOR NOT FOUND SET v_more = FALSE;
     -- A server or a transaction that only reads.
     DECLARE CONTINUE HANDLER FOR 1290, 1792, 1836 SET v_more = FALSE;
+    -- 1422: a function or trigger.
+    DECLARE CONTINUE HANDLER FOR 1422 CALL appl_lock_inside();
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
-        SET SESSION sql_safe_updates = v_safe_updates;
-        SET SESSION group_concat_max_len = v_max_length;
+        SET SESSION sql_safe_updates = v_safe_updates, @appl_lock_safe = NULL;
+        SET SESSION group_concat_max_len = v_max_length, @appl_lock_length = NULL;
         RESIGNAL;
     END;
 
@@ -3147,6 +3180,9 @@ BEGIN
     END IF;
     CALL appl_lock_number('inbox_appl_locks', 'p_max_rows', 10000, v_max_rows);
     SET SESSION timestamp = DEFAULT;
+    IF @appl_lock_own IS NOT NULL THEN
+        CALL appl_lock_enter();
+    END IF;
     SET v_now = UTC_TIMESTAMP(6);
     SET v_after_event_id = SUBSTRING_INDEX(v_position, ',', 1);
     IF v_position LIKE '%,%' THEN
@@ -3158,7 +3194,7 @@ BEGIN
 
     -- S1: which events are news, and which is the last that is old? The indexes are forced: else a call could read the whole history.
     SET v_told_rows = v_told_rows + v_max_rows;
-    SET SESSION group_concat_max_len = 4294967295;
+    SET @appl_lock_length = v_max_length, SESSION group_concat_max_len = 4294967295;
     SELECT GROUP_CONCAT(a.event_id ORDER BY a.event_id), COUNT(*), COALESCE(MAX(IF(a.event_ts < v_now - INTERVAL 900 SECOND, a.event_id, 0)), 0)
     INTO v_page, v_events, v_old_event_id
     FROM (
@@ -3282,7 +3318,7 @@ BEGIN
         ) AS g;
         OPEN shown;
     END IF;
-    SET SESSION group_concat_max_len = v_max_length;
+    SET SESSION group_concat_max_len = v_max_length, @appl_lock_length = NULL;
 
     -- S4: the page.
     SELECT
@@ -3368,7 +3404,7 @@ BEGIN
         FETCH shown INTO v_object_type, v_object_id, v_asker_id, v_client_id, v_fence;
         -- MariaDB's safe updates refuse S5, because it reads all rows of the inner SELECT.
         IF v_more THEN
-            SET SESSION sql_safe_updates = FALSE;
+            SET @appl_lock_safe = v_safe_updates, SESSION sql_safe_updates = FALSE;
         END IF;
         WHILE v_more DO
             -- S5: the page has shown it, so the time of its answer begins.
@@ -3392,7 +3428,7 @@ BEGIN
             SET q.shown_ts = UTC_TIMESTAMP(6);
             FETCH shown INTO v_object_type, v_object_id, v_asker_id, v_client_id, v_fence;
         END WHILE;
-        SET SESSION sql_safe_updates = v_safe_updates;
+        SET SESSION sql_safe_updates = v_safe_updates, @appl_lock_safe = NULL;
     END IF;
 END;
 -- +goose StatementEnd
@@ -3448,9 +3484,14 @@ READS SQL DATA
 SQL SECURITY DEFINER
 BEGIN
     DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
+    -- 1422: a function or trigger.
+    DECLARE CONTINUE HANDLER FOR 1422 CALL appl_lock_inside();
 
     CALL appl_lock_key('inquire_appl_lock', p_object_type, p_object_id);
     SET SESSION timestamp = DEFAULT;
+    IF @appl_lock_own IS NOT NULL THEN
+        CALL appl_lock_enter();
+    END IF;
     SELECT
         'Y',
         l.operator_id,
@@ -3577,7 +3618,7 @@ COMMENT 'Internal to applock: the operation note_appl_lock.'
 MODIFIES SQL DATA
 SQL SECURITY DEFINER
 main: BEGIN
-    DECLARE v_timeout BIGINT DEFAULT @@SESSION.innodb_lock_wait_timeout;
+    DECLARE v_timeout BIGINT DEFAULT COALESCE(@appl_lock_wait, @@SESSION.innodb_lock_wait_timeout);
     DECLARE v_round INT DEFAULT 0;
     DECLARE v_fence BIGINT;
     DECLARE v_lock_ts DATETIME(6);
@@ -3587,7 +3628,7 @@ main: BEGIN
     DECLARE CONTINUE HANDLER FOR 1422 CALL appl_lock_inside();
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
-        SET SESSION innodb_lock_wait_timeout = v_timeout;
+        SET SESSION innodb_lock_wait_timeout = v_timeout, @appl_lock_wait = NULLIF(@appl_lock_wait, v_timeout);
         RESIGNAL;
     END;
 
@@ -3597,7 +3638,7 @@ main: BEGIN
     CALL appl_lock_number('note_appl_lock', 'p_fence', 9223372036854775807, p_fence);
     CALL appl_lock_text('note_appl_lock', 'p_note', 'N', 0, 255, p_note);
     CALL appl_lock_enter();
-    SET SESSION innodb_lock_wait_timeout = LEAST(1, v_timeout);
+    SET @appl_lock_wait = COALESCE(@appl_lock_wait, v_timeout), SESSION innodb_lock_wait_timeout = LEAST(1, v_timeout);
     REPEAT
         -- S1: who holds it?
         SET v_fence = NULL;
@@ -3629,7 +3670,7 @@ main: BEGIN
             END IF;
         END IF;
         IF p_outcome IS NOT NULL THEN
-            SET SESSION innodb_lock_wait_timeout = v_timeout;
+            SET SESSION innodb_lock_wait_timeout = v_timeout, @appl_lock_wait = NULLIF(@appl_lock_wait, v_timeout);
             SET p_ok_fl = IF(p_outcome = 'NOTED', 'Y', 'N');
             SET p_old_operator_id = IF(p_outcome = 'HELD', p_old_operator_id, '');
             SET p_old_department_id = IF(p_outcome = 'HELD', p_old_department_id, '');
@@ -3735,7 +3776,7 @@ BEGIN
     DECLARE v_object_id VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
     DECLARE v_operator_id VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
     DECLARE v_holder_id VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
-    DECLARE v_safe_updates BOOLEAN DEFAULT @@SESSION.sql_safe_updates;
+    DECLARE v_safe_updates BOOLEAN DEFAULT COALESCE(@appl_lock_safe, @@SESSION.sql_safe_updates + 0);
     DECLARE moved CURSOR FOR
         SELECT w.object_type, w.object_id, w.operator_id, COALESCE(l.operator_id, '')
         FROM appl_lock_waiter AS w FORCE INDEX (appl_lock_waiter_client_ix)
@@ -3752,7 +3793,7 @@ BEGIN
     DECLARE CONTINUE HANDLER FOR 1422 CALL appl_lock_inside();
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
-        SET SESSION sql_safe_updates = v_safe_updates;
+        SET SESSION sql_safe_updates = v_safe_updates, @appl_lock_safe = NULL;
         RESIGNAL;
     END;
 
@@ -3771,7 +3812,7 @@ BEGIN
         AND (w.until_ts IS NULL OR (w.until_ts > v_now AND w.until_ts > w.expires_ts))
     LIMIT 1;
     -- MariaDB's safe updates refuse S2 and S3, because they read all rows of the inner SELECT.
-    SET SESSION sql_safe_updates = FALSE;
+    SET @appl_lock_safe = v_safe_updates, SESSION sql_safe_updates = FALSE;
     IF v_due THEN
         -- S2: keep all of them. The LIMIT, which is out of reach, makes the server lock the rows before it changes the first.
         -- Without the forced index it would read, and so lock, all rows of a small table.
@@ -3815,7 +3856,7 @@ BEGIN
         FETCH moved INTO v_object_type, v_object_id, v_operator_id, v_holder_id;
     END WHILE;
     CLOSE moved;
-    SET SESSION sql_safe_updates = v_safe_updates;
+    SET SESSION sql_safe_updates = v_safe_updates, @appl_lock_safe = NULL;
 
     -- S4: when will each be free?
     SELECT
@@ -3888,14 +3929,14 @@ BEGIN
     DECLARE v_more BOOLEAN DEFAULT TRUE;
     DECLARE v_stays BOOLEAN;
     DECLARE v_free BOOLEAN;
-    DECLARE v_timeout BIGINT DEFAULT @@SESSION.innodb_lock_wait_timeout;
+    DECLARE v_timeout BIGINT DEFAULT COALESCE(@appl_lock_wait, @@SESSION.innodb_lock_wait_timeout);
     DECLARE v_event_id BIGINT DEFAULT 0;
     DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
     -- 1422: a function or trigger, which has a transaction.
     DECLARE CONTINUE HANDLER FOR 1422 CALL appl_lock_inside();
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
-        SET SESSION innodb_lock_wait_timeout = v_timeout;
+        SET SESSION innodb_lock_wait_timeout = v_timeout, @appl_lock_wait = NULLIF(@appl_lock_wait, v_timeout);
         IF v_began THEN
             CALL appl_lock_end(FALSE);
         END IF;
@@ -3907,7 +3948,7 @@ BEGIN
     CALL appl_lock_enter();
     SET v_before = UTC_TIMESTAMP(6) - INTERVAL v_older_than_seconds SECOND;
     SET p_purged = 0;
-    SET SESSION innodb_lock_wait_timeout = LEAST(1, v_timeout);
+    SET @appl_lock_wait = COALESCE(@appl_lock_wait, v_timeout), SESSION innodb_lock_wait_timeout = LEAST(1, v_timeout);
     CALL appl_lock_begin(v_began);
     WHILE v_more AND p_purged < v_max_rows DO
         SET v_more = FALSE;
@@ -3943,7 +3984,7 @@ BEGIN
     IF v_began THEN
         CALL appl_lock_end(TRUE);
     END IF;
-    SET SESSION innodb_lock_wait_timeout = v_timeout;
+    SET SESSION innodb_lock_wait_timeout = v_timeout, @appl_lock_wait = NULLIF(@appl_lock_wait, v_timeout);
 END;
 -- +goose StatementEnd
 
@@ -4022,7 +4063,7 @@ SQL SECURITY DEFINER
 BEGIN
     DECLARE v_older_than_seconds BIGINT DEFAULT COALESCE(p_older_than_seconds, 2592000);
     DECLARE v_max_rows BIGINT DEFAULT COALESCE(p_max_rows, 1000);
-    DECLARE v_timeout BIGINT DEFAULT @@SESSION.innodb_lock_wait_timeout;
+    DECLARE v_timeout BIGINT DEFAULT COALESCE(@appl_lock_wait, @@SESSION.innodb_lock_wait_timeout);
     DECLARE v_before DATETIME(6);
     DECLARE v_fence BIGINT;
     DECLARE v_object_type VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin DEFAULT '';
@@ -4039,7 +4080,7 @@ BEGIN
     DECLARE CONTINUE HANDLER FOR 1422 CALL appl_lock_inside();
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
-        SET SESSION innodb_lock_wait_timeout = v_timeout;
+        SET SESSION innodb_lock_wait_timeout = v_timeout, @appl_lock_wait = NULLIF(@appl_lock_wait, v_timeout);
         RESIGNAL;
     END;
 
@@ -4048,7 +4089,7 @@ BEGIN
     CALL appl_lock_enter();
     SET v_before = UTC_TIMESTAMP(6) - INTERVAL v_older_than_seconds SECOND;
     SET p_purged = 0;
-    SET SESSION innodb_lock_wait_timeout = LEAST(1, v_timeout);
+    SET @appl_lock_wait = COALESCE(@appl_lock_wait, v_timeout), SESSION innodb_lock_wait_timeout = LEAST(1, v_timeout);
     -- S1: the greatest fence of those that could go.
     SELECT MAX(c.fence)
     INTO v_fence
@@ -4218,7 +4259,7 @@ BEGIN
     IF p_purged > 0 THEN
         CALL appl_lock_record('PURGED', '', '', '', '', '', 0, '', '', 0, p_purged);
     END IF;
-    SET SESSION innodb_lock_wait_timeout = v_timeout;
+    SET SESSION innodb_lock_wait_timeout = v_timeout, @appl_lock_wait = NULLIF(@appl_lock_wait, v_timeout);
 END;
 -- +goose StatementEnd
 
@@ -4302,18 +4343,18 @@ COMMENT 'Internal to applock: the operation release_appl_lock.'
 MODIFIES SQL DATA
 SQL SECURITY DEFINER
 main: BEGIN
-    DECLARE v_timeout BIGINT DEFAULT @@SESSION.innodb_lock_wait_timeout;
+    DECLARE v_timeout BIGINT DEFAULT COALESCE(@appl_lock_wait, @@SESSION.innodb_lock_wait_timeout);
     -- 1422: a function or trigger.
     DECLARE CONTINUE HANDLER FOR 1422 CALL appl_lock_inside();
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
-        SET SESSION innodb_lock_wait_timeout = v_timeout;
+        SET SESSION innodb_lock_wait_timeout = v_timeout, @appl_lock_wait = NULLIF(@appl_lock_wait, v_timeout);
         RESIGNAL;
     END;
 
     CALL appl_lock_enter();
     IF p_actor_id IS NULL AND p_reason IS NULL AND p_operator_id <> '' THEN
-        SET SESSION innodb_lock_wait_timeout = LEAST(1, v_timeout);
+        SET @appl_lock_wait = COALESCE(@appl_lock_wait, v_timeout), SESSION innodb_lock_wait_timeout = LEAST(1, v_timeout);
         -- S1: end a live grant whose release is no event. A match proves the arguments valid.
         UPDATE appl_lock AS l
         SET l.released_ts = UTC_TIMESTAMP(6), l.note = ''
@@ -4327,7 +4368,7 @@ main: BEGIN
         IF ROW_COUNT() > 0 THEN
             SET p_outcome = 'RELEASED';
         END IF;
-        SET SESSION innodb_lock_wait_timeout = v_timeout;
+        SET SESSION innodb_lock_wait_timeout = v_timeout, @appl_lock_wait = NULLIF(@appl_lock_wait, v_timeout);
         IF p_outcome IS NOT NULL THEN
             SET p_ok_fl = 'Y';
             SET p_old_operator_id = '';
@@ -4413,14 +4454,14 @@ main: BEGIN
     DECLARE CONTINUE HANDLER FOR 1422 BEGIN END;
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
-        SET SESSION innodb_lock_wait_timeout = v_timeout;
+        SET SESSION innodb_lock_wait_timeout = v_timeout, @appl_lock_wait = NULLIF(@appl_lock_wait, v_timeout);
         IF v_began THEN
             CALL appl_lock_end(FALSE);
         END IF;
         RESIGNAL;
     END;
 
-    SET SESSION innodb_lock_wait_timeout = LEAST(1, v_timeout);
+    SET @appl_lock_wait = COALESCE(@appl_lock_wait, v_timeout), SESSION innodb_lock_wait_timeout = LEAST(1, v_timeout);
     REPEAT
         -- S2: what is there? The second time the row stays locked.
         IF v_round > 0 THEN
@@ -4466,7 +4507,7 @@ main: BEGIN
             SET v_began = FALSE;
         END IF;
         IF p_outcome IS NOT NULL THEN
-            SET SESSION innodb_lock_wait_timeout = v_timeout;
+            SET SESSION innodb_lock_wait_timeout = v_timeout, @appl_lock_wait = NULLIF(@appl_lock_wait, v_timeout);
             SET p_ok_fl = IF(p_outcome = 'HELD', 'N', 'Y');
             SET p_old_operator_id = IF(p_outcome = 'HELD', p_old_operator_id, '');
             SET p_old_department_id = IF(p_outcome = 'HELD', p_old_department_id, '');
@@ -4497,21 +4538,24 @@ BEGIN
     DECLARE p_old_operator_id VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
     DECLARE p_old_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
     main: BEGIN
-        DECLARE v_timeout BIGINT DEFAULT @@SESSION.innodb_lock_wait_timeout;
+        DECLARE v_timeout BIGINT DEFAULT COALESCE(@appl_lock_wait, @@SESSION.innodb_lock_wait_timeout);
         DECLARE EXIT HANDLER FOR SQLEXCEPTION
         BEGIN
-            SET SESSION innodb_lock_wait_timeout = v_timeout;
+            SET SESSION innodb_lock_wait_timeout = v_timeout, @appl_lock_wait = NULLIF(@appl_lock_wait, v_timeout);
             RESIGNAL;
         END;
 
         BEGIN
             SET SESSION timestamp = DEFAULT;
+            IF COALESCE(@appl_lock_wait, @appl_lock_safe, @appl_lock_length) IS NOT NULL THEN
+                CALL appl_lock_restore();
+            END IF;
             IF LOCATE(@@GLOBAL.read_only, '0 OFF') = 0 OR @appl_lock_own IS NOT NULL THEN
                 CALL appl_lock_refuse();
             END IF;
         END;
         IF p_actor_id IS NULL AND p_reason IS NULL AND p_operator_id <> '' THEN
-            SET SESSION innodb_lock_wait_timeout = LEAST(1, v_timeout);
+            SET @appl_lock_wait = COALESCE(@appl_lock_wait, v_timeout), SESSION innodb_lock_wait_timeout = LEAST(1, v_timeout);
             -- S1: end a live grant whose release is no event. A match proves the arguments valid.
             UPDATE appl_lock AS l
             SET l.released_ts = UTC_TIMESTAMP(6), l.note = ''
@@ -4525,7 +4569,7 @@ BEGIN
             IF ROW_COUNT() > 0 THEN
                 SET p_outcome = 'RELEASED';
             END IF;
-            SET SESSION innodb_lock_wait_timeout = v_timeout;
+            SET SESSION innodb_lock_wait_timeout = v_timeout, @appl_lock_wait = NULLIF(@appl_lock_wait, v_timeout);
             IF p_outcome IS NOT NULL THEN
                 SET p_ok_fl = 'Y';
                 SET p_old_operator_id = '';
@@ -4684,8 +4728,8 @@ BEGIN
     DECLARE v_all BOOLEAN DEFAULT FALSE;
     DECLARE v_rows BIGINT;
     DECLARE v_now DATETIME(6);
-    DECLARE v_safe_updates BOOLEAN DEFAULT @@SESSION.sql_safe_updates;
-    DECLARE v_max_length BIGINT UNSIGNED DEFAULT @@SESSION.group_concat_max_len;
+    DECLARE v_safe_updates BOOLEAN DEFAULT COALESCE(@appl_lock_safe, @@SESSION.sql_safe_updates + 0);
+    DECLARE v_max_length BIGINT UNSIGNED DEFAULT COALESCE(@appl_lock_length, @@SESSION.group_concat_max_len);
     DECLARE v_policies BIGINT;
     DECLARE v_began BOOLEAN DEFAULT FALSE;
     DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
@@ -4693,8 +4737,8 @@ BEGIN
     DECLARE CONTINUE HANDLER FOR 1422 CALL appl_lock_inside();
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
-        SET SESSION sql_safe_updates = v_safe_updates;
-        SET SESSION group_concat_max_len = v_max_length;
+        SET SESSION sql_safe_updates = v_safe_updates, @appl_lock_safe = NULL;
+        SET SESSION group_concat_max_len = v_max_length, @appl_lock_length = NULL;
         IF v_began THEN
             CALL appl_lock_end(FALSE);
         END IF;
@@ -4769,7 +4813,7 @@ BEGIN
         (SELECT BIT_OR(IF(p.longest_ttl_seconds IS NULL, 0, 1) | IF(p.history_level = 'ALL', 2, 0)) FROM appl_lock_policy AS p)
     );
     IF v_policies & 1 THEN
-        SET SESSION group_concat_max_len = 4294967295;
+        SET @appl_lock_length = v_max_length, SESSION group_concat_max_len = 4294967295;
         SELECT JSON_ARRAYAGG(JSON_OBJECT(
             'object_type', RTRIM(g.object_type),
             'object_id', RTRIM(g.object_id),
@@ -4787,12 +4831,12 @@ BEGIN
         )) AS g
         LEFT JOIN appl_lock_policy AS p FORCE INDEX (PRIMARY)
             ON p.object_type = RTRIM(g.object_type);
-        SET SESSION group_concat_max_len = v_max_length;
+        SET SESSION group_concat_max_len = v_max_length, @appl_lock_length = NULL;
         SET v_grants = COALESCE(v_grants, p_grants);
     END IF;
 
     -- MariaDB's safe updates refuse S1, because it reads all rows of the inner SELECT.
-    SET SESSION sql_safe_updates = FALSE;
+    SET @appl_lock_safe = v_safe_updates, SESSION sql_safe_updates = FALSE;
     SET v_now = UTC_TIMESTAMP(6);
     SET v_left = v_grants;
     WHILE v_left IS NOT NULL AND v_round < 11 DO
@@ -4886,7 +4930,7 @@ BEGIN
         END IF;
         SET v_round = v_round + 1;
     END WHILE;
-    SET SESSION sql_safe_updates = v_safe_updates;
+    SET SESSION sql_safe_updates = v_safe_updates, @appl_lock_safe = NULL;
 
     -- S3: what has become of each?
     SELECT
@@ -5038,12 +5082,12 @@ COMMENT 'Internal to applock: the operation retract_appl_lock_waiter.'
 MODIFIES SQL DATA
 SQL SECURITY DEFINER
 BEGIN
-    DECLARE v_timeout BIGINT DEFAULT @@SESSION.innodb_lock_wait_timeout;
+    DECLARE v_timeout BIGINT DEFAULT COALESCE(@appl_lock_wait, @@SESSION.innodb_lock_wait_timeout);
     -- 1422: a function or trigger.
     DECLARE CONTINUE HANDLER FOR 1422 CALL appl_lock_inside();
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
-        SET SESSION innodb_lock_wait_timeout = v_timeout;
+        SET SESSION innodb_lock_wait_timeout = v_timeout, @appl_lock_wait = NULLIF(@appl_lock_wait, v_timeout);
         RESIGNAL;
     END;
 
@@ -5051,14 +5095,14 @@ BEGIN
     CALL appl_lock_text('retract_appl_lock_waiter', 'p_operator_id', 'Y', 1, 255, p_operator_id);
     CALL appl_lock_text('retract_appl_lock_waiter', 'p_client_id', 'N', 1, 64, p_client_id);
     CALL appl_lock_enter();
-    SET SESSION innodb_lock_wait_timeout = LEAST(1, v_timeout);
+    SET @appl_lock_wait = COALESCE(@appl_lock_wait, v_timeout), SESSION innodb_lock_wait_timeout = LEAST(1, v_timeout);
     -- S1: remove the waiter.
     DELETE FROM appl_lock_waiter
     WHERE object_type = p_object_type
         AND object_id = p_object_id
         AND operator_id = p_operator_id
         AND client_id = p_client_id;
-    SET SESSION innodb_lock_wait_timeout = v_timeout;
+    SET SESSION innodb_lock_wait_timeout = v_timeout, @appl_lock_wait = NULLIF(@appl_lock_wait, v_timeout);
 END;
 -- +goose StatementEnd
 
@@ -5147,8 +5191,8 @@ MODIFIES SQL DATA
 SQL SECURITY DEFINER
 BEGIN
     DECLARE v_ttl_seconds BIGINT DEFAULT COALESCE(p_ttl_seconds, 45);
-    DECLARE v_timeout BIGINT DEFAULT @@SESSION.innodb_lock_wait_timeout;
-    DECLARE v_safe_updates BOOLEAN DEFAULT @@SESSION.sql_safe_updates;
+    DECLARE v_timeout BIGINT DEFAULT COALESCE(@appl_lock_wait, @@SESSION.innodb_lock_wait_timeout);
+    DECLARE v_safe_updates BOOLEAN DEFAULT COALESCE(@appl_lock_safe, @@SESSION.sql_safe_updates + 0);
     DECLARE v_now DATETIME(6);
     DECLARE v_expires DATETIME(6);
     DECLARE v_presence_fl CHAR(1) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin DEFAULT 'Y';
@@ -5167,8 +5211,8 @@ BEGIN
     DECLARE CONTINUE HANDLER FOR 1422 CALL appl_lock_inside();
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
-        SET SESSION innodb_lock_wait_timeout = v_timeout;
-        SET SESSION sql_safe_updates = v_safe_updates;
+        SET SESSION innodb_lock_wait_timeout = v_timeout, @appl_lock_wait = NULLIF(@appl_lock_wait, v_timeout);
+        SET SESSION sql_safe_updates = v_safe_updates, @appl_lock_safe = NULL;
         RESIGNAL;
     END;
 
@@ -5189,7 +5233,7 @@ BEGIN
     WHERE p.object_type = p_object_type;
     SET v_now = UTC_TIMESTAMP(6);
     SET v_expires = v_now + INTERVAL v_ttl_seconds SECOND;
-    SET SESSION innodb_lock_wait_timeout = LEAST(1, v_timeout);
+    SET @appl_lock_wait = COALESCE(@appl_lock_wait, v_timeout), SESSION innodb_lock_wait_timeout = LEAST(1, v_timeout);
     -- S2: it leaves, or it is listed. Each assignment sees the ones before it.
     IF p_state IS NULL THEN
         DELETE FROM appl_lock_viewer
@@ -5211,12 +5255,12 @@ BEGIN
             seen_ts = v_now,
             expires_ts = v_expires;
     END IF;
-    SET SESSION innodb_lock_wait_timeout = v_timeout;
+    SET SESSION innodb_lock_wait_timeout = v_timeout, @appl_lock_wait = NULLIF(@appl_lock_wait, v_timeout);
 
     -- S3: an operator that edits is present: restart its time to answer the requests for its lock.
     IF p_state = 'EDITING' AND v_presence_fl = 'Y' THEN
         -- MariaDB's safe updates refuse S3 and S5, because they read all rows of the inner SELECT.
-        SET SESSION sql_safe_updates = FALSE;
+        SET @appl_lock_safe = v_safe_updates, SESSION sql_safe_updates = FALSE;
         UPDATE (
             SELECT r.object_type, r.object_id, r.operator_id, r.client_id
             FROM appl_lock_ask AS r FORCE INDEX (PRIMARY)
@@ -5240,7 +5284,7 @@ BEGIN
     SET v_more = TRUE;
     FETCH dead INTO v_operator_id, v_client_id;
     IF v_more THEN
-        SET SESSION sql_safe_updates = FALSE;
+        SET @appl_lock_safe = v_safe_updates, SESSION sql_safe_updates = FALSE;
     END IF;
     WHILE v_more DO
         -- S5: remove it, unless another transaction is changing it.
@@ -5264,7 +5308,7 @@ BEGIN
         FETCH dead INTO v_operator_id, v_client_id;
     END WHILE;
     CLOSE dead;
-    SET SESSION sql_safe_updates = v_safe_updates;
+    SET SESSION sql_safe_updates = v_safe_updates, @appl_lock_safe = NULL;
 
     -- S6: who is there?
     SELECT
@@ -5489,13 +5533,13 @@ MODIFIES SQL DATA
 SQL SECURITY DEFINER
 BEGIN
     DECLARE v_longest_ttl_seconds BIGINT DEFAULT COALESCE(p_longest_ttl_seconds, 315360000);
-    DECLARE v_timeout BIGINT DEFAULT @@SESSION.innodb_lock_wait_timeout;
+    DECLARE v_timeout BIGINT DEFAULT COALESCE(@appl_lock_wait, @@SESSION.innodb_lock_wait_timeout);
     DECLARE v_began BOOLEAN DEFAULT FALSE;
     -- 1422: a function or trigger, which has a transaction.
     DECLARE CONTINUE HANDLER FOR 1422 CALL appl_lock_inside();
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
-        SET SESSION innodb_lock_wait_timeout = v_timeout;
+        SET SESSION innodb_lock_wait_timeout = v_timeout, @appl_lock_wait = NULLIF(@appl_lock_wait, v_timeout);
         IF v_began THEN
             CALL appl_lock_end(FALSE);
         END IF;
@@ -5525,7 +5569,7 @@ BEGIN
     END IF;
 
     CALL appl_lock_enter();
-    SET SESSION innodb_lock_wait_timeout = LEAST(1, v_timeout);
+    SET @appl_lock_wait = COALESCE(@appl_lock_wait, v_timeout), SESSION innodb_lock_wait_timeout = LEAST(1, v_timeout);
     CALL appl_lock_begin(v_began);
     -- S1: the new policy.
     INSERT INTO appl_lock_policy (
@@ -5553,7 +5597,7 @@ BEGIN
     IF v_began THEN
         CALL appl_lock_end(TRUE);
     END IF;
-    SET SESSION innodb_lock_wait_timeout = v_timeout;
+    SET SESSION innodb_lock_wait_timeout = v_timeout, @appl_lock_wait = NULLIF(@appl_lock_wait, v_timeout);
     SET p_ok_fl = 'Y';
     SET p_outcome = 'SET';
 END;
@@ -6028,6 +6072,7 @@ DROP PROCEDURE IF EXISTS appl_lock_begin;
 DROP PROCEDURE IF EXISTS appl_lock_inside;
 DROP PROCEDURE IF EXISTS appl_lock_look;
 DROP PROCEDURE IF EXISTS appl_lock_enter;
+DROP PROCEDURE IF EXISTS appl_lock_restore;
 DROP PROCEDURE IF EXISTS appl_lock_refuse;
 DROP PROCEDURE IF EXISTS release_appl_lock_pass;
 DROP PROCEDURE IF EXISTS release_appl_lock_pass_core;

@@ -19,7 +19,7 @@ CREATE PROCEDURE announce_appl_lock_waiter_core(...)
 MODIFIES SQL DATA
 SQL SECURITY DEFINER
 BEGIN
-    DECLARE v_timeout BIGINT DEFAULT @@SESSION.innodb_lock_wait_timeout;
+    DECLARE v_timeout BIGINT DEFAULT COALESCE(@appl_lock_wait, @@SESSION.innodb_lock_wait_timeout);
     DECLARE v_now DATETIME(6);
     DECLARE v_until DATETIME(6);
     DECLARE v_expires DATETIME(6);
@@ -29,7 +29,7 @@ BEGIN
     DECLARE CONTINUE HANDLER FOR 1422 CALL appl_lock_inside();
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
-        SET SESSION innodb_lock_wait_timeout = v_timeout;
+        SET SESSION innodb_lock_wait_timeout = v_timeout, @appl_lock_wait = NULLIF(@appl_lock_wait, v_timeout);
         RESIGNAL;
     END;
 
@@ -52,7 +52,7 @@ BEGIN
         AND l.object_id = p_object_id
         AND l.released_ts IS NULL
         AND l.expires_ts > v_now;
-    SET SESSION innodb_lock_wait_timeout = LEAST(1, v_timeout);
+    SET @appl_lock_wait = COALESCE(@appl_lock_wait, v_timeout), SESSION innodb_lock_wait_timeout = LEAST(1, v_timeout);
     -- S2: a new wait, or the one that goes on. Each assignment sees the ones before it.
     INSERT INTO appl_lock_waiter (
         object_type, object_id, operator_id, department_id, client_id, since_ts, until_ts, expires_ts, holder_id
@@ -66,7 +66,7 @@ BEGIN
         until_ts = v_until,
         expires_ts = v_expires,
         holder_id = v_holder_id;
-    SET SESSION innodb_lock_wait_timeout = v_timeout;
+    SET SESSION innodb_lock_wait_timeout = v_timeout, @appl_lock_wait = NULLIF(@appl_lock_wait, v_timeout);
 END$$
 
 DELIMITER ;

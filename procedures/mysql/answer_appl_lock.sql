@@ -28,7 +28,7 @@ CREATE PROCEDURE answer_appl_lock_core(...)
 MODIFIES SQL DATA
 SQL SECURITY DEFINER
 BEGIN
-    DECLARE v_timeout BIGINT DEFAULT @@SESSION.innodb_lock_wait_timeout;
+    DECLARE v_timeout BIGINT DEFAULT COALESCE(@appl_lock_wait, @@SESSION.innodb_lock_wait_timeout);
     DECLARE v_open BOOLEAN DEFAULT TRUE;
     DECLARE v_began BOOLEAN DEFAULT FALSE;
     DECLARE v_client_id VARCHAR(64);
@@ -44,7 +44,7 @@ BEGIN
     DECLARE CONTINUE HANDLER FOR 1422 CALL appl_lock_inside();
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
-        SET SESSION innodb_lock_wait_timeout = v_timeout;
+        SET SESSION innodb_lock_wait_timeout = v_timeout, @appl_lock_wait = NULLIF(@appl_lock_wait, v_timeout);
         IF v_began THEN
             CALL appl_lock_end(FALSE);
         END IF;
@@ -63,7 +63,7 @@ BEGIN
     END IF;
     CALL appl_lock_text('answer_appl_lock', 'p_reason', 'N', 0, 255, p_reason);
     CALL appl_lock_look(v_open);
-    SET SESSION innodb_lock_wait_timeout = LEAST(1, v_timeout);
+    SET @appl_lock_wait = COALESCE(@appl_lock_wait, v_timeout), SESSION innodb_lock_wait_timeout = LEAST(1, v_timeout);
 
     IF NOT v_open THEN
         -- S1: does the operator hold it by that grant?
@@ -144,7 +144,7 @@ BEGIN
     IF v_began THEN
         CALL appl_lock_end(TRUE);
     END IF;
-    SET SESSION innodb_lock_wait_timeout = v_timeout;
+    SET SESSION innodb_lock_wait_timeout = v_timeout, @appl_lock_wait = NULLIF(@appl_lock_wait, v_timeout);
 END$$
 
 DELIMITER ;

@@ -101,14 +101,14 @@ BEGIN
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
         DO LAST_INSERT_ID(v_insert_id);
-        SET SESSION innodb_lock_wait_timeout = v_timeout;
+        SET SESSION innodb_lock_wait_timeout = v_timeout, @appl_lock_wait = NULLIF(@appl_lock_wait, v_timeout);
         IF p_began THEN
             CALL appl_lock_end(FALSE);
         END IF;
         RESIGNAL;
     END;
 
-    SET SESSION innodb_lock_wait_timeout = LEAST(1, v_timeout);
+    SET @appl_lock_wait = COALESCE(@appl_lock_wait, v_timeout), SESSION innodb_lock_wait_timeout = LEAST(1, v_timeout);
     CALL appl_lock_policy(p_object_type, v_default_ttl_seconds, v_longest_ttl_seconds, v_all_fl, v_take_reason_fl);
     SET p_seconds_left = LEAST(COALESCE(p_ttl_seconds, v_default_ttl_seconds), v_longest_ttl_seconds);
     CALL appl_lock_begin(p_began);
@@ -161,7 +161,7 @@ BEGIN
         CALL appl_lock_end(TRUE);
         SET p_began = FALSE;
     END IF;
-    SET SESSION innodb_lock_wait_timeout = v_timeout;
+    SET SESSION innodb_lock_wait_timeout = v_timeout, @appl_lock_wait = NULLIF(@appl_lock_wait, v_timeout);
 END$$
 
 CREATE PROCEDURE get_appl_lock_tell(

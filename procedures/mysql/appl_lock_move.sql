@@ -59,14 +59,14 @@ main: BEGIN
     DECLARE CONTINUE HANDLER FOR 1422 CALL appl_lock_inside();
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
-        SET SESSION innodb_lock_wait_timeout = v_timeout;
+        SET SESSION innodb_lock_wait_timeout = v_timeout, @appl_lock_wait = NULLIF(@appl_lock_wait, v_timeout);
         IF v_began THEN
             CALL appl_lock_end(FALSE);
         END IF;
         RESIGNAL;
     END;
 
-    SET SESSION innodb_lock_wait_timeout = LEAST(1, v_timeout);
+    SET @appl_lock_wait = COALESCE(@appl_lock_wait, v_timeout), SESSION innodb_lock_wait_timeout = LEAST(1, v_timeout);
     CALL appl_lock_policy(p_object_type, v_default_ttl_seconds, v_longest_ttl_seconds, v_all_fl, v_take_reason_fl);
     IF p_event = 'TAKEN' AND v_take_reason_fl = 'Y' THEN
         CALL appl_lock_text('take_appl_lock', 'p_reason', 'N', 1, 255, p_reason);
@@ -88,7 +88,7 @@ main: BEGIN
         IF v_began THEN
             CALL appl_lock_end(TRUE);
         END IF;
-        SET SESSION innodb_lock_wait_timeout = v_timeout;
+        SET SESSION innodb_lock_wait_timeout = v_timeout, @appl_lock_wait = NULLIF(@appl_lock_wait, v_timeout);
         SET p_ok_fl = 'N';
         SET p_outcome = IF(v_fence IS NULL, 'FREE', 'HELD');
         SET p_fence = 0;
@@ -122,7 +122,7 @@ main: BEGIN
     IF v_began THEN
         CALL appl_lock_end(TRUE);
     END IF;
-    SET SESSION innodb_lock_wait_timeout = v_timeout;
+    SET SESSION innodb_lock_wait_timeout = v_timeout, @appl_lock_wait = NULLIF(@appl_lock_wait, v_timeout);
     SET p_ok_fl = 'Y';
     SET p_outcome = p_event;
     -- Only a take answers with the former holder.

@@ -26,7 +26,7 @@ CREATE PROCEDURE release_appl_lock_pass_core(
 MODIFIES SQL DATA
 SQL SECURITY DEFINER
 BEGIN
-    DECLARE v_timeout BIGINT DEFAULT @@SESSION.innodb_lock_wait_timeout;
+    DECLARE v_timeout BIGINT DEFAULT COALESCE(@appl_lock_wait, @@SESSION.innodb_lock_wait_timeout);
     DECLARE v_began BOOLEAN DEFAULT FALSE;
     DECLARE v_told BOOLEAN;
     DECLARE v_now DATETIME(6);
@@ -44,7 +44,7 @@ BEGIN
     DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
-        SET SESSION innodb_lock_wait_timeout = v_timeout;
+        SET SESSION innodb_lock_wait_timeout = v_timeout, @appl_lock_wait = NULLIF(@appl_lock_wait, v_timeout);
         IF v_began THEN
             CALL appl_lock_end(FALSE);
         END IF;
@@ -64,7 +64,7 @@ BEGIN
         CALL get_appl_lock_check(p_object_type, p_object_id, p_next_operator_id, p_next_department_id, p_ttl_seconds, NULL);
         CALL appl_lock_number('release_appl_lock', 'p_fence', 9223372036854775807, COALESCE(p_fence, 0));
     END IF;
-    SET SESSION innodb_lock_wait_timeout = LEAST(1, v_timeout);
+    SET @appl_lock_wait = COALESCE(@appl_lock_wait, v_timeout), SESSION innodb_lock_wait_timeout = LEAST(1, v_timeout);
     SELECT COALESCE(p.default_ttl_seconds, 604800), COALESCE(p.longest_ttl_seconds, 315360000), IF(p.history_level = 'ALL', 'Y', 'N')
     INTO v_default_ttl_seconds, v_longest_ttl_seconds, v_all_fl
     FROM appl_lock_policy AS p
@@ -131,7 +131,7 @@ BEGIN
     IF v_began THEN
         CALL appl_lock_end(TRUE);
     END IF;
-    SET SESSION innodb_lock_wait_timeout = v_timeout;
+    SET SESSION innodb_lock_wait_timeout = v_timeout, @appl_lock_wait = NULLIF(@appl_lock_wait, v_timeout);
     -- seconds_left counts from now, after any wait.
     SELECT
         v_released AS released, IF(v_released = 'RELEASED', 'ACQUIRED', '') AS outcome, IF(v_released = 'RELEASED', v_fence, 0) AS fence,

@@ -1,5 +1,5 @@
--- appl_lock_enter, appl_lock_look, appl_lock_inside, appl_lock_refuse, appl_lock_begin, appl_lock_end: what a call needs from
--- its session, and transactions of a call's own. Internal: nobody is granted these.
+-- appl_lock_enter, appl_lock_look, appl_lock_inside, appl_lock_refuse, appl_lock_restore, appl_lock_begin, appl_lock_end: what a
+-- call needs from its session, and transactions of a call's own. Internal: nobody is granted these.
 --
 -- Contract   Enter comes first in a verb that writes. From then on time is the server's, whatever SET timestamp said. It
 --            refuses a server that is read only, and a session in which a killed call has left its transaction open. Look does
@@ -9,6 +9,8 @@
 --            Begin begins a transaction, unless the caller has one, and p_began tells which. End ends it. Between them
 --            @appl_lock_own is set: FALSE until there is a savepoint, TRUE from then on. KILL QUERY runs no handler and leaves
 --            both. So the next call finds the marker, and the savepoint proves that the transaction is still the same.
+--            A setting that a call changes is in @appl_lock_wait, @appl_lock_safe or @appl_lock_length meanwhile, as it was, and
+--            the next call puts back what is there. A call within another keeps what the outer one has put there.
 -- In         p_commit: FALSE rolls back. p_open: TRUE.
 -- Out        p_open, p_began.
 -- Raises     1290 the server is read only. 1179 a killed call left its transaction open: send ROLLBACK. If it was killed before
@@ -45,12 +47,27 @@ BEGIN
     SET @appl_lock_own = NULL;
 END$$
 
+CREATE PROCEDURE appl_lock_restore()
+COMMENT 'Internal to applock: puts settings back that a killed call had changed.'
+CONTAINS SQL
+SQL SECURITY DEFINER
+BEGIN
+    DECLARE v_timeout BIGINT DEFAULT COALESCE(@appl_lock_wait, @@SESSION.innodb_lock_wait_timeout);
+    DECLARE v_safe_updates BOOLEAN DEFAULT COALESCE(@appl_lock_safe, @@SESSION.sql_safe_updates + 0);
+    DECLARE v_max_length BIGINT UNSIGNED DEFAULT COALESCE(@appl_lock_length, @@SESSION.group_concat_max_len);
+    SET SESSION innodb_lock_wait_timeout = v_timeout, SESSION sql_safe_updates = v_safe_updates, SESSION group_concat_max_len = v_max_length,
+        @appl_lock_wait = NULL, @appl_lock_safe = NULL, @appl_lock_length = NULL;
+END$$
+
 CREATE PROCEDURE appl_lock_enter()
 COMMENT 'Internal to applock: corrects the time, and refuses a server or a session that must not write.'
 MODIFIES SQL DATA
 SQL SECURITY DEFINER
 BEGIN
     SET SESSION timestamp = DEFAULT;
+    IF COALESCE(@appl_lock_wait, @appl_lock_safe, @appl_lock_length) IS NOT NULL THEN
+        CALL appl_lock_restore();
+    END IF;
     IF LOCATE(@@GLOBAL.read_only, '0 OFF') = 0 OR @appl_lock_own IS NOT NULL THEN
         CALL appl_lock_refuse();
     END IF;
@@ -71,6 +88,9 @@ BEGIN
     IF @@SESSION.autocommit THEN
         SET p_open = FALSE;
         SET TRANSACTION READ WRITE;
+    END IF;
+    IF COALESCE(@appl_lock_wait, @appl_lock_safe, @appl_lock_length) IS NOT NULL THEN
+        CALL appl_lock_restore();
     END IF;
     IF p_open THEN
         IF LOCATE(@@GLOBAL.read_only, '0 OFF') = 0 OR @appl_lock_own IS NOT NULL THEN

@@ -21,7 +21,7 @@ CREATE PROCEDURE assert_appl_lock_core(...)
 MODIFIES SQL DATA
 SQL SECURITY DEFINER
 main: BEGIN
-    DECLARE v_timeout BIGINT DEFAULT @@SESSION.innodb_lock_wait_timeout;
+    DECLARE v_timeout BIGINT DEFAULT COALESCE(@appl_lock_wait, @@SESSION.innodb_lock_wait_timeout);
     DECLARE v_grant LONGTEXT;
     DECLARE v_live BOOLEAN DEFAULT FALSE;
     DECLARE v_message VARCHAR(128) DEFAULT 'assert_appl_lock: nobody holds it';
@@ -30,7 +30,7 @@ main: BEGIN
     DECLARE CONTINUE HANDLER FOR 1422 CALL appl_lock_inside();
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
-        SET SESSION innodb_lock_wait_timeout = v_timeout;
+        SET SESSION innodb_lock_wait_timeout = v_timeout, @appl_lock_wait = NULLIF(@appl_lock_wait, v_timeout);
         RESIGNAL;
     END;
 
@@ -41,7 +41,7 @@ main: BEGIN
     SET v_grant = CONCAT(
         CHAR(10 USING utf8mb4), p_fence, CHAR(9 USING utf8mb4), p_operator_id, CHAR(9 USING utf8mb4), p_object_type, ':', p_object_id
     );
-    SET SESSION innodb_lock_wait_timeout = LEAST(1, v_timeout);
+    SET @appl_lock_wait = COALESCE(@appl_lock_wait, v_timeout), SESSION innodb_lock_wait_timeout = LEAST(1, v_timeout);
     -- S1: is this grant live? If so it becomes a line for guards, newest first. A line that is cut off loses its end, so no
     -- guard matches it.
     SELECT
@@ -61,7 +61,7 @@ main: BEGIN
         AND l.expires_ts > UTC_TIMESTAMP(6)
     LOCK IN SHARE MODE;
     IF v_live THEN
-        SET SESSION innodb_lock_wait_timeout = v_timeout;
+        SET SESSION innodb_lock_wait_timeout = v_timeout, @appl_lock_wait = NULLIF(@appl_lock_wait, v_timeout);
         LEAVE main;
     END IF;
 

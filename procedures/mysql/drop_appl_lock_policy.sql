@@ -16,13 +16,13 @@ CREATE PROCEDURE drop_appl_lock_policy_core(...)
 MODIFIES SQL DATA
 SQL SECURITY DEFINER
 BEGIN
-    DECLARE v_timeout BIGINT DEFAULT @@SESSION.innodb_lock_wait_timeout;
+    DECLARE v_timeout BIGINT DEFAULT COALESCE(@appl_lock_wait, @@SESSION.innodb_lock_wait_timeout);
     DECLARE v_began BOOLEAN DEFAULT FALSE;
     -- 1422: a function or trigger, which has a transaction.
     DECLARE CONTINUE HANDLER FOR 1422 CALL appl_lock_inside();
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
-        SET SESSION innodb_lock_wait_timeout = v_timeout;
+        SET SESSION innodb_lock_wait_timeout = v_timeout, @appl_lock_wait = NULLIF(@appl_lock_wait, v_timeout);
         IF v_began THEN
             CALL appl_lock_end(FALSE);
         END IF;
@@ -34,7 +34,7 @@ BEGIN
     CALL appl_lock_text('drop_appl_lock_policy', 'p_actor_id', 'Y', 1, 255, p_actor_id);
     CALL appl_lock_text('drop_appl_lock_policy', 'p_reason', 'N', 0, 150, p_reason);
     CALL appl_lock_enter();
-    SET SESSION innodb_lock_wait_timeout = LEAST(1, v_timeout);
+    SET @appl_lock_wait = COALESCE(@appl_lock_wait, v_timeout), SESSION innodb_lock_wait_timeout = LEAST(1, v_timeout);
     CALL appl_lock_begin(v_began);
     -- S1: remove it.
     DELETE FROM appl_lock_policy
@@ -50,7 +50,7 @@ BEGIN
     IF v_began THEN
         CALL appl_lock_end(TRUE);
     END IF;
-    SET SESSION innodb_lock_wait_timeout = v_timeout;
+    SET SESSION innodb_lock_wait_timeout = v_timeout, @appl_lock_wait = NULLIF(@appl_lock_wait, v_timeout);
 END$$
 
 DELIMITER ;

@@ -110,7 +110,7 @@ main: BEGIN
                 DECLARE v_event VARCHAR(16);
                 DECLARE EXIT HANDLER FOR SQLEXCEPTION
                 BEGIN
-                    SET SESSION innodb_lock_wait_timeout = v_timeout;
+                    SET SESSION innodb_lock_wait_timeout = v_timeout, @appl_lock_wait = NULLIF(@appl_lock_wait, v_timeout);
                     IF v_began THEN
                         CALL appl_lock_end(FALSE);
                     END IF;
@@ -148,7 +148,7 @@ main: BEGIN
                 END IF;
 
                 -- S3: change it, if it is as S1 has read it.
-                SET SESSION innodb_lock_wait_timeout = LEAST(1, v_timeout);
+                SET @appl_lock_wait = COALESCE(@appl_lock_wait, v_timeout), SESSION innodb_lock_wait_timeout = LEAST(1, v_timeout);
                 SET p_expires_ts = v_now + INTERVAL p_seconds_left SECOND;
                 IF p_outcome = 'RENEWED' THEN
                     UPDATE appl_lock AS l
@@ -186,7 +186,7 @@ main: BEGIN
                 IF ROW_COUNT() = 0 THEN
                     SET p_outcome = NULL;
                 END IF;
-                SET SESSION innodb_lock_wait_timeout = v_timeout;
+                SET SESSION innodb_lock_wait_timeout = v_timeout, @appl_lock_wait = NULLIF(@appl_lock_wait, v_timeout);
                 IF v_event IS NOT NULL AND p_outcome IS NOT NULL THEN
                     CALL get_appl_lock_tell(
                         v_event, p_object_type, p_object_id, p_operator_id, RTRIM(p_department_id), p_fence,

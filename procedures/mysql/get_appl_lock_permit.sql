@@ -50,6 +50,8 @@ main: BEGIN
     DECLARE v_seconds_left BIGINT;
     DECLARE v_note VARCHAR(255);
     DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
+    -- 1422: a function or trigger.
+    DECLARE CONTINUE HANDLER FOR 1422 CALL appl_lock_inside();
 
     CALL appl_lock_text('get_appl_lock_permit', 'p_object_type', 'Y', 1, 64, p_object_type);
     CALL appl_lock_number('get_appl_lock_permit', 'p_permits', 1000, COALESCE(p_permits, 0));
@@ -57,8 +59,11 @@ main: BEGIN
     CALL appl_lock_text('get_appl_lock_permit', 'p_operator_id', 'Y', 1, 255, p_operator_id);
     CALL appl_lock_text('get_appl_lock_permit', 'p_department_id', 'Y', 0, 64, p_department_id);
     CALL appl_lock_number('get_appl_lock_permit', 'p_ttl_seconds', 315360000, p_ttl_seconds);
-    -- S1 asks by the server's time, too.
+    -- S1 asks by the server's time, too, and in no transaction that a killed call has left.
     SET SESSION timestamp = DEFAULT;
+    IF @appl_lock_own IS NOT NULL THEN
+        CALL appl_lock_enter();
+    END IF;
 
     -- A list of N, which JSON_TABLE numbers.
     SET v_slots = CONCAT('[0', REPEAT(',0', p_permits - 1), ']');

@@ -52,8 +52,8 @@ BEGIN
     DECLARE v_asker_id VARCHAR(255);
     DECLARE v_client_id VARCHAR(64);
     DECLARE v_fence BIGINT;
-    DECLARE v_safe_updates BOOLEAN DEFAULT @@SESSION.sql_safe_updates;
-    DECLARE v_max_length BIGINT UNSIGNED DEFAULT @@SESSION.group_concat_max_len;
+    DECLARE v_safe_updates BOOLEAN DEFAULT COALESCE(@appl_lock_safe, @@SESSION.sql_safe_updates + 0);
+    DECLARE v_max_length BIGINT UNSIGNED DEFAULT COALESCE(@appl_lock_length, @@SESSION.group_concat_max_len);
     DECLARE shown CURSOR FOR
         SELECT q.object_type, q.object_id, q.operator_id, q.client_id, q.fence
         FROM appl_lock_ask AS q FORCE INDEX (appl_lock_ask_holder_ix)
@@ -75,10 +75,12 @@ BEGIN
     DECLARE CONTINUE HANDLER FOR NOT FOUND SET v_more = FALSE;
     -- A server or a transaction that only reads.
     DECLARE CONTINUE HANDLER FOR 1290, 1792, 1836 SET v_more = FALSE;
+    -- 1422: a function or trigger.
+    DECLARE CONTINUE HANDLER FOR 1422 CALL appl_lock_inside();
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
-        SET SESSION sql_safe_updates = v_safe_updates;
-        SET SESSION group_concat_max_len = v_max_length;
+        SET SESSION sql_safe_updates = v_safe_updates, @appl_lock_safe = NULL;
+        SET SESSION group_concat_max_len = v_max_length, @appl_lock_length = NULL;
         RESIGNAL;
     END;
 
@@ -89,6 +91,9 @@ BEGIN
     END IF;
     CALL appl_lock_number('inbox_appl_locks', 'p_max_rows', 10000, v_max_rows);
     SET SESSION timestamp = DEFAULT;
+    IF @appl_lock_own IS NOT NULL THEN
+        CALL appl_lock_enter();
+    END IF;
     SET v_now = UTC_TIMESTAMP(6);
     SET v_after_event_id = SUBSTRING_INDEX(v_position, ',', 1);
     IF v_position LIKE '%,%' THEN
@@ -100,7 +105,7 @@ BEGIN
 
     -- S1: which events are news, and which is the last that is old? The indexes are forced: else a call could read the whole history.
     SET v_told_rows = v_told_rows + v_max_rows;
-    SET SESSION group_concat_max_len = 4294967295;
+    SET @appl_lock_length = v_max_length, SESSION group_concat_max_len = 4294967295;
     SELECT GROUP_CONCAT(a.event_id ORDER BY a.event_id), COUNT(*), COALESCE(MAX(IF(a.event_ts < v_now - INTERVAL 900 SECOND, a.event_id, 0)), 0)
     INTO v_page, v_events, v_old_event_id
     FROM (
@@ -224,7 +229,7 @@ BEGIN
         ) AS g;
         OPEN shown;
     END IF;
-    SET SESSION group_concat_max_len = v_max_length;
+    SET SESSION group_concat_max_len = v_max_length, @appl_lock_length = NULL;
 
     -- S4: the page.
     SELECT
@@ -310,7 +315,7 @@ BEGIN
         FETCH shown INTO v_object_type, v_object_id, v_asker_id, v_client_id, v_fence;
         -- MariaDB's safe updates refuse S5, because it reads all rows of the inner SELECT.
         IF v_more THEN
-            SET SESSION sql_safe_updates = FALSE;
+            SET @appl_lock_safe = v_safe_updates, SESSION sql_safe_updates = FALSE;
         END IF;
         WHILE v_more DO
             -- S5: the page has shown it, so the time of its answer begins.
@@ -334,7 +339,7 @@ BEGIN
             SET q.shown_ts = UTC_TIMESTAMP(6);
             FETCH shown INTO v_object_type, v_object_id, v_asker_id, v_client_id, v_fence;
         END WHILE;
-        SET SESSION sql_safe_updates = v_safe_updates;
+        SET SESSION sql_safe_updates = v_safe_updates, @appl_lock_safe = NULL;
     END IF;
 END$$
 

@@ -16,9 +16,14 @@ READS SQL DATA
 SQL SECURITY DEFINER
 BEGIN
     DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
+    -- 1422: a function or trigger.
+    DECLARE CONTINUE HANDLER FOR 1422 CALL appl_lock_inside();
 
     CALL appl_lock_key('inquire_appl_lock', p_object_type, p_object_id);
     SET SESSION timestamp = DEFAULT;
+    IF @appl_lock_own IS NOT NULL THEN
+        CALL appl_lock_enter();
+    END IF;
     SELECT
         'Y',
         l.operator_id,

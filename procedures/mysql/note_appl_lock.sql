@@ -18,7 +18,7 @@ CREATE PROCEDURE note_appl_lock_core(...)
 MODIFIES SQL DATA
 SQL SECURITY DEFINER
 main: BEGIN
-    DECLARE v_timeout BIGINT DEFAULT @@SESSION.innodb_lock_wait_timeout;
+    DECLARE v_timeout BIGINT DEFAULT COALESCE(@appl_lock_wait, @@SESSION.innodb_lock_wait_timeout);
     DECLARE v_round INT DEFAULT 0;
     DECLARE v_fence BIGINT;
     DECLARE v_lock_ts DATETIME(6);
@@ -28,7 +28,7 @@ main: BEGIN
     DECLARE CONTINUE HANDLER FOR 1422 CALL appl_lock_inside();
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
-        SET SESSION innodb_lock_wait_timeout = v_timeout;
+        SET SESSION innodb_lock_wait_timeout = v_timeout, @appl_lock_wait = NULLIF(@appl_lock_wait, v_timeout);
         RESIGNAL;
     END;
 
@@ -38,7 +38,7 @@ main: BEGIN
     CALL appl_lock_number('note_appl_lock', 'p_fence', 9223372036854775807, p_fence);
     CALL appl_lock_text('note_appl_lock', 'p_note', 'N', 0, 255, p_note);
     CALL appl_lock_enter();
-    SET SESSION innodb_lock_wait_timeout = LEAST(1, v_timeout);
+    SET @appl_lock_wait = COALESCE(@appl_lock_wait, v_timeout), SESSION innodb_lock_wait_timeout = LEAST(1, v_timeout);
     REPEAT
         -- S1: who holds it?
         SET v_fence = NULL;
@@ -70,7 +70,7 @@ main: BEGIN
             END IF;
         END IF;
         IF p_outcome IS NOT NULL THEN
-            SET SESSION innodb_lock_wait_timeout = v_timeout;
+            SET SESSION innodb_lock_wait_timeout = v_timeout, @appl_lock_wait = NULLIF(@appl_lock_wait, v_timeout);
             SET p_ok_fl = IF(p_outcome = 'NOTED', 'Y', 'N');
             SET p_old_operator_id = IF(p_outcome = 'HELD', p_old_operator_id, '');
             SET p_old_department_id = IF(p_outcome = 'HELD', p_old_department_id, '');

@@ -29,7 +29,7 @@ BEGIN
     DECLARE v_object_id VARCHAR(255);
     DECLARE v_operator_id VARCHAR(255);
     DECLARE v_holder_id VARCHAR(255);
-    DECLARE v_safe_updates BOOLEAN DEFAULT @@SESSION.sql_safe_updates;
+    DECLARE v_safe_updates BOOLEAN DEFAULT COALESCE(@appl_lock_safe, @@SESSION.sql_safe_updates + 0);
     DECLARE moved CURSOR FOR
         SELECT w.object_type, w.object_id, w.operator_id, COALESCE(l.operator_id, '')
         FROM appl_lock_waiter AS w FORCE INDEX (appl_lock_waiter_client_ix)
@@ -46,7 +46,7 @@ BEGIN
     DECLARE CONTINUE HANDLER FOR 1422 CALL appl_lock_inside();
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
-        SET SESSION sql_safe_updates = v_safe_updates;
+        SET SESSION sql_safe_updates = v_safe_updates, @appl_lock_safe = NULL;
         RESIGNAL;
     END;
 
@@ -65,7 +65,7 @@ BEGIN
         AND (w.until_ts IS NULL OR (w.until_ts > v_now AND w.until_ts > w.expires_ts))
     LIMIT 1;
     -- MariaDB's safe updates refuse S2 and S3, because they read all rows of the inner SELECT.
-    SET SESSION sql_safe_updates = FALSE;
+    SET @appl_lock_safe = v_safe_updates, SESSION sql_safe_updates = FALSE;
     IF v_due THEN
         -- S2: keep all of them. The LIMIT, which is out of reach, makes the server lock the rows before it changes the first.
         -- Without the forced index it would read, and so lock, all rows of a small table.
@@ -109,7 +109,7 @@ BEGIN
         FETCH moved INTO v_object_type, v_object_id, v_operator_id, v_holder_id;
     END WHILE;
     CLOSE moved;
-    SET SESSION sql_safe_updates = v_safe_updates;
+    SET SESSION sql_safe_updates = v_safe_updates, @appl_lock_safe = NULL;
 
     -- S4: when will each be free?
     SELECT

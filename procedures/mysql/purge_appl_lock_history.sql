@@ -24,14 +24,14 @@ BEGIN
     DECLARE v_more BOOLEAN DEFAULT TRUE;
     DECLARE v_stays BOOLEAN;
     DECLARE v_free BOOLEAN;
-    DECLARE v_timeout BIGINT DEFAULT @@SESSION.innodb_lock_wait_timeout;
+    DECLARE v_timeout BIGINT DEFAULT COALESCE(@appl_lock_wait, @@SESSION.innodb_lock_wait_timeout);
     DECLARE v_event_id BIGINT DEFAULT 0;
     DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
     -- 1422: a function or trigger, which has a transaction.
     DECLARE CONTINUE HANDLER FOR 1422 CALL appl_lock_inside();
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
-        SET SESSION innodb_lock_wait_timeout = v_timeout;
+        SET SESSION innodb_lock_wait_timeout = v_timeout, @appl_lock_wait = NULLIF(@appl_lock_wait, v_timeout);
         IF v_began THEN
             CALL appl_lock_end(FALSE);
         END IF;
@@ -43,7 +43,7 @@ BEGIN
     CALL appl_lock_enter();
     SET v_before = UTC_TIMESTAMP(6) - INTERVAL v_older_than_seconds SECOND;
     SET p_purged = 0;
-    SET SESSION innodb_lock_wait_timeout = LEAST(1, v_timeout);
+    SET @appl_lock_wait = COALESCE(@appl_lock_wait, v_timeout), SESSION innodb_lock_wait_timeout = LEAST(1, v_timeout);
     CALL appl_lock_begin(v_began);
     WHILE v_more AND p_purged < v_max_rows DO
         SET v_more = FALSE;
@@ -79,7 +79,7 @@ BEGIN
     IF v_began THEN
         CALL appl_lock_end(TRUE);
     END IF;
-    SET SESSION innodb_lock_wait_timeout = v_timeout;
+    SET SESSION innodb_lock_wait_timeout = v_timeout, @appl_lock_wait = NULLIF(@appl_lock_wait, v_timeout);
 END$$
 
 DELIMITER ;

@@ -24,7 +24,7 @@ SQL SECURITY DEFINER
 BEGIN
     DECLARE v_older_than_seconds BIGINT DEFAULT COALESCE(p_older_than_seconds, 2592000);
     DECLARE v_max_rows BIGINT DEFAULT COALESCE(p_max_rows, 1000);
-    DECLARE v_timeout BIGINT DEFAULT @@SESSION.innodb_lock_wait_timeout;
+    DECLARE v_timeout BIGINT DEFAULT COALESCE(@appl_lock_wait, @@SESSION.innodb_lock_wait_timeout);
     DECLARE v_before DATETIME(6);
     DECLARE v_fence BIGINT;
     DECLARE v_object_type VARCHAR(64) DEFAULT '';
@@ -41,7 +41,7 @@ BEGIN
     DECLARE CONTINUE HANDLER FOR 1422 CALL appl_lock_inside();
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
-        SET SESSION innodb_lock_wait_timeout = v_timeout;
+        SET SESSION innodb_lock_wait_timeout = v_timeout, @appl_lock_wait = NULLIF(@appl_lock_wait, v_timeout);
         RESIGNAL;
     END;
 
@@ -50,7 +50,7 @@ BEGIN
     CALL appl_lock_enter();
     SET v_before = UTC_TIMESTAMP(6) - INTERVAL v_older_than_seconds SECOND;
     SET p_purged = 0;
-    SET SESSION innodb_lock_wait_timeout = LEAST(1, v_timeout);
+    SET @appl_lock_wait = COALESCE(@appl_lock_wait, v_timeout), SESSION innodb_lock_wait_timeout = LEAST(1, v_timeout);
     -- S1: the greatest fence of those that could go.
     SELECT MAX(c.fence)
     INTO v_fence
@@ -220,7 +220,7 @@ BEGIN
     IF p_purged > 0 THEN
         CALL appl_lock_record('PURGED', '', '', '', '', '', 0, '', '', 0, p_purged);
     END IF;
-    SET SESSION innodb_lock_wait_timeout = v_timeout;
+    SET SESSION innodb_lock_wait_timeout = v_timeout, @appl_lock_wait = NULLIF(@appl_lock_wait, v_timeout);
 END$$
 
 DELIMITER ;

@@ -22,18 +22,18 @@ CREATE PROCEDURE release_appl_lock_core(...)
 MODIFIES SQL DATA
 SQL SECURITY DEFINER
 main: BEGIN
-    DECLARE v_timeout BIGINT DEFAULT @@SESSION.innodb_lock_wait_timeout;
+    DECLARE v_timeout BIGINT DEFAULT COALESCE(@appl_lock_wait, @@SESSION.innodb_lock_wait_timeout);
     -- 1422: a function or trigger.
     DECLARE CONTINUE HANDLER FOR 1422 CALL appl_lock_inside();
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
-        SET SESSION innodb_lock_wait_timeout = v_timeout;
+        SET SESSION innodb_lock_wait_timeout = v_timeout, @appl_lock_wait = NULLIF(@appl_lock_wait, v_timeout);
         RESIGNAL;
     END;
 
     CALL appl_lock_enter();
     IF p_actor_id IS NULL AND p_reason IS NULL AND p_operator_id <> '' THEN
-        SET SESSION innodb_lock_wait_timeout = LEAST(1, v_timeout);
+        SET @appl_lock_wait = COALESCE(@appl_lock_wait, v_timeout), SESSION innodb_lock_wait_timeout = LEAST(1, v_timeout);
         -- S1: end a live grant whose release is no event. A match proves the arguments valid.
         UPDATE appl_lock AS l
         SET l.released_ts = UTC_TIMESTAMP(6), l.note = ''
@@ -47,7 +47,7 @@ main: BEGIN
         IF ROW_COUNT() > 0 THEN
             SET p_outcome = 'RELEASED';
         END IF;
-        SET SESSION innodb_lock_wait_timeout = v_timeout;
+        SET SESSION innodb_lock_wait_timeout = v_timeout, @appl_lock_wait = NULLIF(@appl_lock_wait, v_timeout);
         IF p_outcome IS NOT NULL THEN
             SET p_ok_fl = 'Y';
             SET p_old_operator_id = '';
@@ -102,14 +102,14 @@ main: BEGIN
     DECLARE CONTINUE HANDLER FOR 1422 BEGIN END;
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
-        SET SESSION innodb_lock_wait_timeout = v_timeout;
+        SET SESSION innodb_lock_wait_timeout = v_timeout, @appl_lock_wait = NULLIF(@appl_lock_wait, v_timeout);
         IF v_began THEN
             CALL appl_lock_end(FALSE);
         END IF;
         RESIGNAL;
     END;
 
-    SET SESSION innodb_lock_wait_timeout = LEAST(1, v_timeout);
+    SET @appl_lock_wait = COALESCE(@appl_lock_wait, v_timeout), SESSION innodb_lock_wait_timeout = LEAST(1, v_timeout);
     REPEAT
         -- S2: what is there? The second time the row stays locked.
         IF v_round > 0 THEN
@@ -155,7 +155,7 @@ main: BEGIN
             SET v_began = FALSE;
         END IF;
         IF p_outcome IS NOT NULL THEN
-            SET SESSION innodb_lock_wait_timeout = v_timeout;
+            SET SESSION innodb_lock_wait_timeout = v_timeout, @appl_lock_wait = NULLIF(@appl_lock_wait, v_timeout);
             SET p_ok_fl = IF(p_outcome = 'HELD', 'N', 'Y');
             SET p_old_operator_id = IF(p_outcome = 'HELD', p_old_operator_id, '');
             SET p_old_department_id = IF(p_outcome = 'HELD', p_old_department_id, '');

@@ -36,8 +36,8 @@ BEGIN
     DECLARE v_all BOOLEAN DEFAULT FALSE;
     DECLARE v_rows BIGINT;
     DECLARE v_now DATETIME(6);
-    DECLARE v_safe_updates BOOLEAN DEFAULT @@SESSION.sql_safe_updates;
-    DECLARE v_max_length BIGINT UNSIGNED DEFAULT @@SESSION.group_concat_max_len;
+    DECLARE v_safe_updates BOOLEAN DEFAULT COALESCE(@appl_lock_safe, @@SESSION.sql_safe_updates + 0);
+    DECLARE v_max_length BIGINT UNSIGNED DEFAULT COALESCE(@appl_lock_length, @@SESSION.group_concat_max_len);
     DECLARE v_policies BIGINT;
     DECLARE v_began BOOLEAN DEFAULT FALSE;
     DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
@@ -45,8 +45,8 @@ BEGIN
     DECLARE CONTINUE HANDLER FOR 1422 CALL appl_lock_inside();
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
-        SET SESSION sql_safe_updates = v_safe_updates;
-        SET SESSION group_concat_max_len = v_max_length;
+        SET SESSION sql_safe_updates = v_safe_updates, @appl_lock_safe = NULL;
+        SET SESSION group_concat_max_len = v_max_length, @appl_lock_length = NULL;
         IF v_began THEN
             CALL appl_lock_end(FALSE);
         END IF;
@@ -121,7 +121,7 @@ BEGIN
         (SELECT BIT_OR(IF(p.longest_ttl_seconds IS NULL, 0, 1) | IF(p.history_level = 'ALL', 2, 0)) FROM appl_lock_policy AS p)
     );
     IF v_policies & 1 THEN
-        SET SESSION group_concat_max_len = 4294967295;
+        SET @appl_lock_length = v_max_length, SESSION group_concat_max_len = 4294967295;
         SELECT JSON_ARRAYAGG(JSON_OBJECT(
             'object_type', RTRIM(g.object_type),
             'object_id', RTRIM(g.object_id),
@@ -139,12 +139,12 @@ BEGIN
         )) AS g
         LEFT JOIN appl_lock_policy AS p FORCE INDEX (PRIMARY)
             ON p.object_type = RTRIM(g.object_type);
-        SET SESSION group_concat_max_len = v_max_length;
+        SET SESSION group_concat_max_len = v_max_length, @appl_lock_length = NULL;
         SET v_grants = COALESCE(v_grants, p_grants);
     END IF;
 
     -- MariaDB's safe updates refuse S1, because it reads all rows of the inner SELECT.
-    SET SESSION sql_safe_updates = FALSE;
+    SET @appl_lock_safe = v_safe_updates, SESSION sql_safe_updates = FALSE;
     SET v_now = UTC_TIMESTAMP(6);
     SET v_left = v_grants;
     WHILE v_left IS NOT NULL AND v_round < 11 DO
@@ -238,7 +238,7 @@ BEGIN
         END IF;
         SET v_round = v_round + 1;
     END WHILE;
-    SET SESSION sql_safe_updates = v_safe_updates;
+    SET SESSION sql_safe_updates = v_safe_updates, @appl_lock_safe = NULL;
 
     -- S3: what has become of each?
     SELECT

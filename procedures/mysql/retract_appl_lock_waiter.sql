@@ -17,12 +17,12 @@ CREATE PROCEDURE retract_appl_lock_waiter_core(...)
 MODIFIES SQL DATA
 SQL SECURITY DEFINER
 BEGIN
-    DECLARE v_timeout BIGINT DEFAULT @@SESSION.innodb_lock_wait_timeout;
+    DECLARE v_timeout BIGINT DEFAULT COALESCE(@appl_lock_wait, @@SESSION.innodb_lock_wait_timeout);
     -- 1422: a function or trigger.
     DECLARE CONTINUE HANDLER FOR 1422 CALL appl_lock_inside();
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
-        SET SESSION innodb_lock_wait_timeout = v_timeout;
+        SET SESSION innodb_lock_wait_timeout = v_timeout, @appl_lock_wait = NULLIF(@appl_lock_wait, v_timeout);
         RESIGNAL;
     END;
 
@@ -30,14 +30,14 @@ BEGIN
     CALL appl_lock_text('retract_appl_lock_waiter', 'p_operator_id', 'Y', 1, 255, p_operator_id);
     CALL appl_lock_text('retract_appl_lock_waiter', 'p_client_id', 'N', 1, 64, p_client_id);
     CALL appl_lock_enter();
-    SET SESSION innodb_lock_wait_timeout = LEAST(1, v_timeout);
+    SET @appl_lock_wait = COALESCE(@appl_lock_wait, v_timeout), SESSION innodb_lock_wait_timeout = LEAST(1, v_timeout);
     -- S1: remove the waiter.
     DELETE FROM appl_lock_waiter
     WHERE object_type = p_object_type
         AND object_id = p_object_id
         AND operator_id = p_operator_id
         AND client_id = p_client_id;
-    SET SESSION innodb_lock_wait_timeout = v_timeout;
+    SET SESSION innodb_lock_wait_timeout = v_timeout, @appl_lock_wait = NULLIF(@appl_lock_wait, v_timeout);
 END$$
 
 DELIMITER ;

@@ -30,8 +30,8 @@ MODIFIES SQL DATA
 SQL SECURITY DEFINER
 BEGIN
     DECLARE v_ttl_seconds BIGINT DEFAULT COALESCE(p_ttl_seconds, 45);
-    DECLARE v_timeout BIGINT DEFAULT @@SESSION.innodb_lock_wait_timeout;
-    DECLARE v_safe_updates BOOLEAN DEFAULT @@SESSION.sql_safe_updates;
+    DECLARE v_timeout BIGINT DEFAULT COALESCE(@appl_lock_wait, @@SESSION.innodb_lock_wait_timeout);
+    DECLARE v_safe_updates BOOLEAN DEFAULT COALESCE(@appl_lock_safe, @@SESSION.sql_safe_updates + 0);
     DECLARE v_now DATETIME(6);
     DECLARE v_expires DATETIME(6);
     DECLARE v_presence_fl CHAR(1) DEFAULT 'Y';
@@ -50,8 +50,8 @@ BEGIN
     DECLARE CONTINUE HANDLER FOR 1422 CALL appl_lock_inside();
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
-        SET SESSION innodb_lock_wait_timeout = v_timeout;
-        SET SESSION sql_safe_updates = v_safe_updates;
+        SET SESSION innodb_lock_wait_timeout = v_timeout, @appl_lock_wait = NULLIF(@appl_lock_wait, v_timeout);
+        SET SESSION sql_safe_updates = v_safe_updates, @appl_lock_safe = NULL;
         RESIGNAL;
     END;
 
@@ -72,7 +72,7 @@ BEGIN
     WHERE p.object_type = p_object_type;
     SET v_now = UTC_TIMESTAMP(6);
     SET v_expires = v_now + INTERVAL v_ttl_seconds SECOND;
-    SET SESSION innodb_lock_wait_timeout = LEAST(1, v_timeout);
+    SET @appl_lock_wait = COALESCE(@appl_lock_wait, v_timeout), SESSION innodb_lock_wait_timeout = LEAST(1, v_timeout);
     -- S2: it leaves, or it is listed. Each assignment sees the ones before it.
     IF p_state IS NULL THEN
         DELETE FROM appl_lock_viewer
@@ -94,12 +94,12 @@ BEGIN
             seen_ts = v_now,
             expires_ts = v_expires;
     END IF;
-    SET SESSION innodb_lock_wait_timeout = v_timeout;
+    SET SESSION innodb_lock_wait_timeout = v_timeout, @appl_lock_wait = NULLIF(@appl_lock_wait, v_timeout);
 
     -- S3: an operator that edits is present: restart its time to answer the requests for its lock.
     IF p_state = 'EDITING' AND v_presence_fl = 'Y' THEN
         -- MariaDB's safe updates refuse S3 and S5, because they read all rows of the inner SELECT.
-        SET SESSION sql_safe_updates = FALSE;
+        SET @appl_lock_safe = v_safe_updates, SESSION sql_safe_updates = FALSE;
         UPDATE (
             SELECT r.object_type, r.object_id, r.operator_id, r.client_id
             FROM appl_lock_ask AS r FORCE INDEX (PRIMARY)
@@ -123,7 +123,7 @@ BEGIN
     SET v_more = TRUE;
     FETCH dead INTO v_operator_id, v_client_id;
     IF v_more THEN
-        SET SESSION sql_safe_updates = FALSE;
+        SET @appl_lock_safe = v_safe_updates, SESSION sql_safe_updates = FALSE;
     END IF;
     WHILE v_more DO
         -- S5: remove it, unless another transaction is changing it.
@@ -147,7 +147,7 @@ BEGIN
         FETCH dead INTO v_operator_id, v_client_id;
     END WHILE;
     CLOSE dead;
-    SET SESSION sql_safe_updates = v_safe_updates;
+    SET SESSION sql_safe_updates = v_safe_updates, @appl_lock_safe = NULL;
 
     -- S6: who is there?
     SELECT

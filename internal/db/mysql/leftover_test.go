@@ -4,11 +4,14 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"math/rand/v2"
+	"os"
 	"testing"
 	"time"
 
 	"github.com/applock/applock/internal/clients"
 	"github.com/applock/applock/internal/db"
+	"github.com/applock/applock/internal/db/mysql"
 	"github.com/applock/applock/internal/testing/contract"
 	"github.com/applock/applock/internal/testing/testclient"
 	"github.com/applock/applock/internal/testing/testdb"
@@ -100,3 +103,75 @@ func killedBehind(t *testing.T, place contract.Place, lock string, call func() e
 }
 
 func isKilled(err error) bool { return db.KindOf(err) == db.KindInFlight }
+
+// killed is how many calls are killed on each product; APPLOCK_TEST_KILLS sets another number.
+const killed = 100
+
+// Goal: a call that is killed at whatever instant leaves no setting of its session changed once the next verb has run, and nothing but an
+// open transaction, in which that verb is refused. Method: verbs with settings unlike the defaults, killed after a random time, then ROLLBACK
+// and a verb that takes part in none of them.
+func TestKilledCallsLeaveNoSetting(t *testing.T) {
+	t.Parallel()
+	kills := killed
+	if text := os.Getenv("APPLOCK_TEST_KILLS"); text != "" {
+		if _, err := fmt.Sscan(text, &kills); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const settings = "SELECT CONCAT_WS(' ', @@innodb_lock_wait_timeout, @@sql_safe_updates, @@group_concat_max_len, @@time_zone, @@autocommit, @@sql_mode)"
+	onBoth(t, func(t *testing.T, product string) {
+		t.Helper()
+		place := lentPlace(t, product)
+		conn, killer := session(t, place), session(t, place)
+		mustQuery(t, conn, "SET SESSION innodb_lock_wait_timeout = 37, SESSION sql_safe_updates = 1, SESSION group_concat_max_len = 5000, SESSION time_zone = '+09:00'")
+		mustQuery(t, killer, "CALL set_appl_lock_policy_row('customer', NULL, 86400, NULL, 'A', NULL, 'ALL', NULL, NULL)")
+		grant := document(t, granted(t, killer, "1", "JDOE"))
+		before, id := value(t, conn, settings), value(t, conn, "SELECT CONNECTION_ID()")
+		calls := []string{
+			"CALL renew_appl_locks('" + grant + "')", "CALL poll_appl_locks('p', NULL)", "CALL see_appl_lock('customer', '1', 'JDOE', NULL, 'p', 'EDITING', NULL)",
+			"CALL get_appl_lock_row('customer', '1', 'JDOE', NULL, NULL, NULL)", "CALL get_appl_lock_row('customer', RAND(), 'JDOE', NULL, 60, NULL)",
+			"CALL release_appl_lock_row('customer', '2', 'JDOE', NULL, NULL, NULL)", "CALL take_appl_lock_row('customer', '1', 'JDOE', NULL, 'why', NULL, NULL)",
+			"CALL ask_appl_lock_row('customer', '1', 'ASMITH', NULL, 'p', NULL, NULL)", "CALL inbox_appl_locks('JDOE', NULL, NULL)", "CALL purge_appl_locks_row(1, 10)",
+		}
+		hit, changed := 0, 0
+		for range kills {
+			answered := make(chan error, 1)
+			call := calls[rand.IntN(len(calls))]
+			go func() {
+				_, err := contract.RowsByColumn(t.Context(), conn, call)
+				answered <- err
+			}()
+			time.Sleep(rand.N(3 * time.Millisecond)) // nothing is waited for: a kill at any instant is as good
+			mustQuery(t, killer, "KILL QUERY "+id)
+			if err := <-answered; isKilled(err) || isKilled(mysql.InterpretError(err)) {
+				hit++
+			}
+			untilRolledBack(t, conn)
+			if value(t, conn, settings) != before {
+				changed++
+			}
+			const next = "CALL retract_appl_lock_waiter_row('customer', '9', 'NOBODY', 'p')"
+			if _, err := contract.RowsByColumn(t.Context(), conn, next); numberOf(err) == 1179 { // killed before it had its savepoint
+				untilRolledBack(t, conn)
+				mustQuery(t, conn, next)
+			} else if err != nil {
+				t.Fatal(err)
+			}
+			if after := value(t, conn, settings); after != before {
+				t.Fatalf("after %s was killed, and one call more, the settings are %s, were %s", call, after, before)
+			}
+		}
+		t.Logf("%d of %d calls were killed, %d left a setting until the next verb", hit, kills, changed)
+	})
+}
+
+// untilRolledBack ends the transaction of a session, whose first statement a late kill may have met.
+func untilRolledBack(t *testing.T, conn *sql.Conn) {
+	t.Helper()
+	for range 10 {
+		if _, err := conn.ExecContext(t.Context(), "ROLLBACK"); err == nil {
+			return
+		}
+	}
+	t.Fatal("no ROLLBACK")
+}

@@ -165,6 +165,13 @@ func requireRefusedUntilRollback(t *testing.T, conn *sql.Conn) {
 			"CALL take_appl_lock_row('customer', '1', 'BOSS', NULL, 'why', NULL, NULL)",
 			"CALL ask_appl_lock_row('customer', '1', 'BOSS', NULL, 'p', NULL, NULL)",
 			"CALL answer_appl_lock_row('customer', '1', 'JDOE', 1, 'BOSS', NULL, 'NO', NULL)",
+			"CALL inquire_appl_lock_row('customer', '1')",
+			"CALL inbox_appl_locks('JDOE', NULL, NULL)",
+			"CALL get_appl_lock_permit('customer', '3', 1, 'JDOE', NULL, NULL)",
+			"CALL renew_appl_locks('[]')",
+			"CALL poll_appl_locks('p', NULL)",
+			"CALL see_appl_lock('customer', '1', 'JDOE', NULL, 'p', 'VIEWING', NULL)",
+			"CALL release_appl_locks('JDOE', NULL, NULL, NULL, NULL, NULL, NULL, 'Y')",
 		} {
 			if _, err := contract.RowsByColumn(t.Context(), conn, call); numberOf(err) != 1179 {
 				t.Errorf("%s: %v, want error 1179", call, err)

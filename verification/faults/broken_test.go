@@ -175,6 +175,17 @@ func twoTransfers(s *stage) {
 	answer()
 }
 
+// renewsBehind has a get of X's, which renews, wait for a transaction that ends the grant.
+func renewsBehind(end operation) func(s *stage) {
+	return func(s *stage) {
+		s.do(s.a, getBy("X", 60))
+		var answer func()
+		s.begun(s.b, func() { answer = s.later(s.a, getBy("X", 60)) }, end)
+		answer()
+		s.do(s.b, operation{Kind: inquire})
+	}
+}
+
 // atTheEnd has Y ask until it gets what X has had, for one second.
 func atTheEnd(s *stage) {
 	s.do(s.a, getBy("X", 1))
@@ -292,6 +303,10 @@ func brokenGets() []variant {
 		{"the client's clock is the time", []edit{{stemGet, "clock_timestamp()", "(clock_timestamp() - interval '1 day')"}}, twice},
 		{"granted 2 ms too early", []edit{{stemGet, liveThen, liveThen + " + interval '2 milliseconds'"}}, atTheEnd},
 		{"select, then update", []edit{{stemGet, samePlace, ""}, {stemGet, sameRow, ""}}, waitsForGet},
+		{"a get that renews looks at no fence", []edit{{stemGet, samePlace, ""}, {stemGet, sameRow, "AND (v_renews OR l.fence = v_old_fence)\n"}},
+			renewsBehind(operation{Kind: kindTransfer, Operator: "X", To: "Y", TTL: 60e6})},
+		{"a get that renews looks at no release", []edit{{stemGet, samePlace, ""}, {stemGet, sameRow, "AND l.fence = v_old_fence\n"}},
+			renewsBehind(releaseBy("X", 0))},
 		{"the fence is from before the wait", []edit{
 			{stemGet, "v_round integer;", "v_round integer; v_early bigint := (extract(epoch FROM clock_timestamp()) * 1000000)::bigint;"},
 			{stemGet, samePlace, ""}, {stemGet, sameRow, "AND (l.released_ts IS NOT NULL OR l.expires_ts <= clock_timestamp())\n"},

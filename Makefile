@@ -294,3 +294,4 @@ nightly: ## What is too long for CI: five hours.
 	$(MAKE) test-faults FAULT_MINUTES=30
 	$(WITH_SERVERS) env APPLOCK_TEST_KILLS=10000 $(TEST) -timeout=10m -run=TestKilledCalls ./internal/db/mysql
 	$(MAKE) test-schedules test-plans test-inbox test-clocks soak
+	APPLOCK_MODEL_RENEWALS=2 $(MAKE) model

@@ -100,8 +100,8 @@ func (r HistoryRequest) params() (db.ApplLockHistoryParams, error) {
 	var c checks
 	params := db.ApplLockHistoryParams{
 		ObjectType:   c.text(checkAnyType(r.ObjectType)),
-		ObjectID:     c.text(checkAnyText("ObjectID", r.ObjectID, MaxObjectIDLength)),
-		OperatorID:   c.text(checkAnyText("Operator", r.Operator, MaxOperatorLength)),
+		ObjectID:     c.text(checkAnyText("ObjectID", r.ObjectID)),
+		OperatorID:   c.text(checkAnyText("Operator", r.Operator)),
 		SinceSeconds: c.number(checkOptionalSeconds("Since", r.Since)),
 		NewestFirst:  r.NewestFirst,
 		AfterEventID: r.After,
@@ -114,7 +114,7 @@ func (r HistoryRequest) params() (db.ApplLockHistoryParams, error) {
 // checkActor checks what a release or a transfer tells the history.
 func checkActor(actor, reason string) (checkedActor, checkedReason string, err error) {
 	var c checks
-	checkedActor = c.text(checkAnyText("Actor", actor, MaxOperatorLength))
+	checkedActor = c.text(checkAnyText("Actor", actor))
 	return checkedActor, c.text(checkOptionalText("Reason", reason, MaxReasonLength)), c.err
 }
 

@@ -85,7 +85,7 @@ func (r ListRequest) params() (db.ApplLockLiveParams, keyRange, error) {
 	c := checks{err}
 	params := db.ApplLockLiveParams{ObjectType: keys.objectType}
 	params.AfterType, params.AfterID = c.texts(keys.startAfter(r.After))
-	params.OperatorID = c.text(checkAnyText("Operator", r.Operator, MaxOperatorLength))
+	params.OperatorID = c.text(checkAnyText("Operator", r.Operator))
 	params.DepartmentID = c.department(checkDepartment(r.Department, r.NoDepartment))
 	params.OlderThanSeconds = c.number(checkOptionalSeconds("OlderThan", r.OlderThan))
 	params.ExpiresWithinSeconds = c.number(checkOptionalSeconds("ExpiresWithin", r.ExpiresWithin))

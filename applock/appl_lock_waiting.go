@@ -74,8 +74,8 @@ func (r WaitersRequest) params() (db.ListedParams, keyRange, error) {
 	c := checks{err}
 	params := db.ListedParams{ObjectType: keys.objectType}
 	params.AfterType, params.AfterID = c.texts(keys.startAfter(r.After))
-	params.ObjectID = c.text(checkAnyText("ObjectID", r.ObjectID, MaxObjectIDLength))
-	params.OperatorID = c.text(checkAnyText("Operator", r.Operator, MaxOperatorLength))
+	params.ObjectID = c.text(checkAnyText("ObjectID", r.ObjectID))
+	params.OperatorID = c.text(checkAnyText("Operator", r.Operator))
 	params.DepartmentID = c.department(checkDepartment(r.Department, r.NoDepartment))
 	c.number(checkOptionalSeconds("OlderThan", r.OlderThan))
 	params.MaxRows = c.number(checkRows("PageSize", r.PageSize))

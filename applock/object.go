@@ -185,12 +185,12 @@ func checkText(argument, value string, maxLength int) (string, error) {
 	return trimmed, err
 }
 
-// checkAnyText is checkText for what may be left out.
-func checkAnyText(argument, value string, maxLength int) (string, error) {
+// checkAnyText is checkText for an operator or an id that may be left out: both have the same limit.
+func checkAnyText(argument, value string) (string, error) {
 	if value == "" {
 		return "", nil
 	}
-	return checkText(argument, value, maxLength)
+	return checkText(argument, value, MaxOperatorLength)
 }
 
 // checkName is checkOptionalText for a type, an id, an operator or a department.

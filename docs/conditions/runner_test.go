@@ -381,7 +381,7 @@ func (s *site) mends(t *testing.T, promise string) bool {
 // applockctl runs the program on the site.
 func (s *site) applockctl(t *testing.T, arguments ...string) (output string, err error) {
 	t.Helper()
-	command := exec.CommandContext(t.Context(), s.program(), arguments...) //nolint:gosec // ours
+	command := exec.CommandContext(t.Context(), s.program(), arguments...)
 	command.Env = append(os.Environ(), "APPLOCK_DSN="+s.dsn)
 	bytes, err := command.CombinedOutput()
 	return string(bytes), err

@@ -11,7 +11,9 @@
 #define TTL 2        /* ticks of the clock */
 #define END 3        /* of time */
 #define GRANTS 3     /* no more are made, and no more renewals than RENEWALS: the model is finite */
-#define RENEWALS 2
+#ifndef RENEWALS
+#define RENEWALS 1
+#endif
 #define FREE 0       /* no program */
 
 /* appl_lock: the one row */

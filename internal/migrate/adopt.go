@@ -11,23 +11,22 @@ import (
 	"time"
 
 	"github.com/pressly/goose/v3/database"
-
-	"github.com/applock/applock/internal/db"
 )
 
-// adopt records the steps of a schema that was copied without rows, if it equals what they create. A step that may be applied again needs none.
+// adopt records the steps of a schema that was copied without rows, if it equals what they create, where the dialect compares tables.
+// A step that may be applied again needs none.
 func adopt(ctx context.Context, target Target) error {
 	steps, err := Status(ctx, target)
-	if err != nil || newestOf(steps) > 0 || target.Repeatable {
+	if err != nil || newestOf(steps) > 0 || target.Repeatable || !slices.Contains(target.Compares, PartTables) {
+		return err
+	}
+	// Before a connection is taken, since the pool may have one only.
+	if unrecorded, err := unnoted(ctx, target, target.DB, steps); err != nil || len(unrecorded) == 0 {
 		return err
 	}
 	return onConn(ctx, target, func(conn *sql.Conn) error {
 		if err := InsertFirst(ctx, conn, target.Versions); err != nil {
 			return target.Interpret(ctx, err)
-		}
-		unrecorded, err := unnoted(ctx, target, conn, steps)
-		if err != nil || len(unrecorded) == 0 {
-			return err
 		}
 		var differs Finding
 		for newest := range slices.Backward(steps) {
@@ -97,13 +96,10 @@ func lostRows(ctx context.Context, target Target, client Client, texts []string)
 	for _, insert := range seed.FindAllStringSubmatch(strings.Join(texts, "\n"), -1) {
 		table := target.Qualify(insert[1])
 		rows, err := Value[int64](ctx, client, "SELECT COUNT(*) FROM "+table)
-		if err = target.Interpret(ctx, err); db.KindOf(err) == db.KindPrivilege {
-			continue
-		}
-		if err != nil {
+		if ctx.Err() != nil {
 			return nil, err
 		}
-		if rows >= permanent(insert[1]) {
+		if err != nil || rows >= permanent(insert[1]) { // a table that is missing or may not be read is found by others
 			continue
 		}
 		finding := Finding{Part: PartTables, Name: "table " + insert[1], Problem: problemLostRows, Mend: []string{"INSERT INTO " + table + insert[2]}}

@@ -130,8 +130,8 @@ DROP PROCEDURE IF EXISTS appl_lock_record;
 -- Locks      Nothing but the new row.
 -- Race-free  The routine resets a forced number before the INSERT. MySQL then forces 0 once: that row is deleted, and the next
 --            INSERT gets the table's number.
---            The last 16 bits of a raised number are the connection's, so two that raise at once have two numbers, and neither
---            waits. A raised number is the table's at once, whatever becomes of the transaction.
+--            Connections raise to numbers that are 1024 apart, so two that raise at once have two numbers, and neither waits; a
+--            number that exists nevertheless is drawn anew. A raised number is the table's at once, whatever becomes of the transaction.
 -- Differs    From PostgreSQL, where no session chooses a number. The raise is an INSERT: DDL would commit the caller's transaction.
 --            A minute, not a second, since it costs two more writes; inbox_appl_locks looks back further. The engine keeps the
 --            table's number above every row.
@@ -156,6 +156,9 @@ BEGIN
     DECLARE v_insert_id BIGINT UNSIGNED DEFAULT LAST_INSERT_ID();
     DECLARE v_clock BIGINT DEFAULT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6));
     DECLARE v_event_id BIGINT;
+    DECLARE v_taken BOOLEAN DEFAULT FALSE;
+    -- Somebody else has raised the numbers meanwhile, or has drawn this one since.
+    DECLARE CONTINUE HANDLER FOR 1062 SET v_taken = TRUE;
     IF @@SESSION.insert_id <> 0 THEN
         SET SESSION insert_id = 0;
     END IF;
@@ -169,13 +172,19 @@ BEGIN
             v_event_id, UTC_TIMESTAMP(6), p_object_type, p_object_id, p_event, p_actor_id, LEFT(USER(), 255), '',
             p_from_operator_id, p_from_department_id, p_to_operator_id, p_to_department_id, p_from_fence, p_to_fence, p_reason
         );
+        IF v_taken THEN
+            SET v_taken = FALSE;
+            SET v_event_id = NULL;
+            DO LAST_INSERT_ID(0);
+            ITERATE numbered;
+        END IF;
         IF v_event_id > 0 OR LAST_INSERT_ID() > v_clock - 60000000 THEN
             LEAVE numbered;
         END IF;
         DELETE FROM appl_lock_event WHERE event_id = LAST_INSERT_ID();
         IF LAST_INSERT_ID() > 0 THEN
-            SET v_event_id = v_clock - MOD(v_clock, 65536)
-                + MOD(CONNECTION_ID() * @@SESSION.auto_increment_increment + @@SESSION.auto_increment_offset, 65536);
+            -- 1024 apart, so that what others draw behind the number of one meets no number of another.
+            SET v_event_id = v_clock + 1024 * MOD(CONNECTION_ID(), 1024) + @@SESSION.auto_increment_offset;
         END IF;
     END LOOP numbered;
     DO LAST_INSERT_ID(v_insert_id);
@@ -2152,7 +2161,7 @@ DROP PROCEDURE IF EXISTS assert_appl_lock_core;
 --            for the row (MariaDB). At REPEATABLE READ the gap of an object without a row is locked as long.
 -- Race-free  Assert against take-over, release, transfer: the call that locks the row first goes first. S1 is a locking read
 --            that names the grant and sees the newest row.
--- Differs    A message has at most 128 characters, and so 63 of a longer operator's. MySQL has a question mark for each
+-- Differs    A message has at most 128 characters, and so 61 of a longer operator's. MySQL has a question mark for each
 --            character outside the basic plane.
 
 CREATE PROCEDURE assert_appl_lock_core(
@@ -2210,7 +2219,7 @@ main: BEGIN
     END IF;
 
     SELECT CONCAT(
-        'assert_appl_lock: ', IF(CHAR_LENGTH(l.operator_id) > 64, CONCAT(LEFT(l.operator_id, 63), '…'), l.operator_id),
+        'assert_appl_lock: ', IF(CHAR_LENGTH(l.operator_id) > 64, CONCAT(LEFT(l.operator_id, 61), '...'), l.operator_id),
         ' holds it with fence ', l.fence
     )
     INTO v_message

@@ -10,8 +10,8 @@
 -- Locks      Nothing but the new row.
 -- Race-free  The routine resets a forced number before the INSERT. MySQL then forces 0 once: that row is deleted, and the next
 --            INSERT gets the table's number.
---            The last 16 bits of a raised number are the connection's, so two that raise at once have two numbers, and neither
---            waits. A raised number is the table's at once, whatever becomes of the transaction.
+--            Connections raise to numbers that are 1024 apart, so two that raise at once have two numbers, and neither waits; a
+--            number that exists nevertheless is drawn anew. A raised number is the table's at once, whatever becomes of the transaction.
 -- Differs    From PostgreSQL, where no session chooses a number. The raise is an INSERT: DDL would commit the caller's transaction.
 --            A minute, not a second, since it costs two more writes; inbox_appl_locks looks back further. The engine keeps the
 --            table's number above every row.
@@ -38,6 +38,9 @@ BEGIN
     DECLARE v_insert_id BIGINT UNSIGNED DEFAULT LAST_INSERT_ID();
     DECLARE v_clock BIGINT DEFAULT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6));
     DECLARE v_event_id BIGINT;
+    DECLARE v_taken BOOLEAN DEFAULT FALSE;
+    -- Somebody else has raised the numbers meanwhile, or has drawn this one since.
+    DECLARE CONTINUE HANDLER FOR 1062 SET v_taken = TRUE;
     IF @@SESSION.insert_id <> 0 THEN
         SET SESSION insert_id = 0;
     END IF;
@@ -51,13 +54,19 @@ BEGIN
             v_event_id, UTC_TIMESTAMP(6), p_object_type, p_object_id, p_event, p_actor_id, LEFT(USER(), 255), '',
             p_from_operator_id, p_from_department_id, p_to_operator_id, p_to_department_id, p_from_fence, p_to_fence, p_reason
         );
+        IF v_taken THEN
+            SET v_taken = FALSE;
+            SET v_event_id = NULL;
+            DO LAST_INSERT_ID(0);
+            ITERATE numbered;
+        END IF;
         IF v_event_id > 0 OR LAST_INSERT_ID() > v_clock - 60000000 THEN
             LEAVE numbered;
         END IF;
         DELETE FROM appl_lock_event WHERE event_id = LAST_INSERT_ID();
         IF LAST_INSERT_ID() > 0 THEN
-            SET v_event_id = v_clock - MOD(v_clock, 65536)
-                + MOD(CONNECTION_ID() * @@SESSION.auto_increment_increment + @@SESSION.auto_increment_offset, 65536);
+            -- 1024 apart, so that what others draw behind the number of one meets no number of another.
+            SET v_event_id = v_clock + 1024 * MOD(CONNECTION_ID(), 1024) + @@SESSION.auto_increment_offset;
         END IF;
     END LOOP numbered;
     DO LAST_INSERT_ID(v_insert_id);

@@ -12,7 +12,7 @@
 --            for the row (MariaDB). At REPEATABLE READ the gap of an object without a row is locked as long.
 -- Race-free  Assert against take-over, release, transfer: the call that locks the row first goes first. S1 is a locking read
 --            that names the grant and sees the newest row.
--- Differs    A message has at most 128 characters, and so 63 of a longer operator's. MySQL has a question mark for each
+-- Differs    A message has at most 128 characters, and so 61 of a longer operator's. MySQL has a question mark for each
 --            character outside the basic plane.
 
 DELIMITER $$
@@ -66,7 +66,7 @@ main: BEGIN
     END IF;
 
     SELECT CONCAT(
-        'assert_appl_lock: ', IF(CHAR_LENGTH(l.operator_id) > 64, CONCAT(LEFT(l.operator_id, 63), '…'), l.operator_id),
+        'assert_appl_lock: ', IF(CHAR_LENGTH(l.operator_id) > 64, CONCAT(LEFT(l.operator_id, 61), '...'), l.operator_id),
         ' holds it with fence ', l.fence
     )
     INTO v_message

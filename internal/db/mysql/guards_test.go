@@ -489,7 +489,7 @@ func TestAssertNamesTheHolder(t *testing.T) {
 	onBoth(t, func(t *testing.T, product string) {
 		t.Helper()
 		place := lentPlace(t, product)
-		for length, named := range map[int]string{64: strings.Repeat("日", 64), 255: strings.Repeat("日", 63) + "…"} {
+		for length, named := range map[int]string{64: strings.Repeat("日", 64), 255: strings.Repeat("日", 61) + "..."} {
 			object := strings.Repeat("x", length)
 			mustQuery(t, place.SQL, getCall, object, strings.Repeat("日", length))
 			_, err := contract.RowsByColumn(t.Context(), place.SQL, "CALL assert_appl_lock_row('customer', ?, 'JDOE', 1)", object)

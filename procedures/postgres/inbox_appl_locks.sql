@@ -59,11 +59,12 @@ DECLARE
 BEGIN
     BEGIN
         v_after_event_id := substring(v_position FROM '^[0-9]+')::bigint;
-        SELECT pg_catalog.range_agg(int8range(
-            CASE WHEN t.place > 1 THEN split_part(t.numbers, '-', 1)::bigint END, split_part(t.numbers, '-', -1)::bigint, '[]'
+        SELECT pg_catalog.range_agg(pg_catalog.int8range(
+            CASE WHEN t.place > 1 THEN pg_catalog.split_part(t.numbers, '-'::text, 1::integer)::bigint END,
+            pg_catalog.split_part(t.numbers, '-'::text, -1::integer)::bigint, '[]'::text
         ))
         INTO STRICT v_told
-        FROM pg_catalog.unnest(string_to_array(v_position, ',')) WITH ORDINALITY AS t (numbers, place);
+        FROM pg_catalog.unnest(pg_catalog.string_to_array(v_position, ','::text)) WITH ORDINALITY AS t (numbers, place);
     EXCEPTION WHEN data_exception THEN
         v_after_event_id := NULL;
     END;
@@ -109,7 +110,7 @@ BEGIN
         m.client_id::text,
         m.fence,
         m.unshown,
-        pg_catalog.range_agg(int8range(m.event_id, m.event_id, '[]')) FILTER (WHERE m.part = 1) OVER (),
+        pg_catalog.range_agg(pg_catalog.int8range(m.event_id, m.event_id, '[]'::text)) FILTER (WHERE m.part = 1) OVER (),
         CASE WHEN count(*) OVER () = v_max_rows THEN max(m.event_id) FILTER (WHERE m.part = 1) OVER () END
     FROM (
         SELECT
@@ -258,10 +259,10 @@ BEGIN
         IF next_position IS NULL THEN
             v_told := v_told
                 OPERATOR(pg_catalog.+) coalesce(v_page, '{}'::int8multirange)
-                OPERATOR(pg_catalog.+) int8multirange(int8range(NULL, least(v_safe_event_id, v_last_event_id), '[]'));
+                OPERATOR(pg_catalog.+) pg_catalog.int8multirange(pg_catalog.int8range(NULL::bigint, least(v_safe_event_id, v_last_event_id), '[]'::text));
             SELECT string_agg(
                 CASE
-                    WHEN r.from_id < r.to_id THEN r.from_id || '-' || r.to_id
+                    WHEN r.from_id < r.to_id THEN r.from_id::text || '-'::text || r.to_id::text
                     ELSE r.to_id::text
                 END,
                 ','
@@ -269,7 +270,7 @@ BEGIN
             )
             INTO next_position
             FROM (
-                SELECT pg_catalog.lower(u.told) AS from_id, pg_catalog.upper(u.told) - 1 AS to_id
+                SELECT pg_catalog.lower(u.told) AS from_id, pg_catalog.upper(u.told) - 1::bigint AS to_id
                 FROM pg_catalog.unnest(v_told) AS u (told)
             ) AS r;
         END IF;

@@ -88,7 +88,7 @@ var (
 	zosOptions   = "PARAMETER CCSID UNICODE\nISOLATION LEVEL CS\nCONCURRENT ACCESS RESOLUTION USE CURRENTLY COMMITTED\nVALIDATE BIND\nDISALLOW DEBUG MODE\n"
 	signal       = regexp.MustCompile(`^SIGNAL SQLSTATE 'LK00[123]' SET MESSAGE_TEXT = (?:v_message|'(\w+): (?:[^']|'')*')$`)
 	lengthCall   = regexp.MustCompile(`\w*LENGTH\([^)]*\)`)
-	rightLength  = regexp.MustCompile(`^CHARACTER_LENGTH\(\w+, CODEUNITS32\)$`)
+	rightLength  = regexp.MustCompile(`^CHARACTER_LENGTH\(\w+, (?:CODEUNITS32|OCTETS)\)$`)
 	wrongUnit    = regexp.MustCompile(`[^)] SECOND\b|\b(?:MICROSECOND|SECONDS|MINUTES?|HOURS?|DAYS?|WEEKS?|MONTHS?|YEARS?)\b`)
 	wrongForm    = regexp.MustCompile(`\b(?:COMMIT|ROLLBACK|SAVEPOINT|PREPARE|EXECUTE|GOTO|FOR UPDATE|WITH HOLD|HAVING|SQLCODE|CURRENT_\w+|AUTONOMOUS)\b|"`)
 	notASCII     = regexp.MustCompile(`[^ -~\n]`)

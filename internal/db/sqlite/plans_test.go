@@ -166,7 +166,7 @@ func requirePlans(t *testing.T, handle *sql.DB) {
 			"SCAN (subquery-3)", "SEARCH w USING INDEX appl_lock_waiter_holder_ix (holder_id=?)", ofTheTable + byKey,
 			"SEARCH a USING INDEX appl_lock_ask_holder_ix (holder_id=?)", ofTheTable + byKey, thePolicy,
 			"SEARCH a USING INDEX appl_lock_ask_operator_ix (operator_id=?)",
-			"SCAN m", "SEARCH a", sorts,
+			"SCAN p", sorts, "SCAN (subquery-14)", "SCAN (subquery-13)", sorts, "SCAN m", "SEARCH a", sorts,
 		}},
 		{"stats", func(q *queries.Queries) error {
 			return errorOf(q.ApplLockStats(ctx, queries.ApplLockStatsParams{}))

@@ -114,9 +114,9 @@ func (c hostileCaller) mustRefuse(t *testing.T, operation db.Operation, paramete
 // offers reports whether this way of calling can give a parameter any value.
 func (c hostileCaller) offers(operation db.Operation, parameter db.Parameter) bool {
 	word := scenario.Word(operation)
-	keptByFacade := slices.Contains([]string{"announce", "retract", "poll"}, word)                          // the façade checks first
-	flagOrPage := strings.HasSuffix(parameter.Name, "_fl") || strings.HasPrefix(parameter.Name, "p_after_") // a bool; pages of its own
-	isSkipped := parameter.Type == db.Document || c.isFacade && (keptByFacade || flagOrPage)                // JSON has tests of its own
+	keptByFacade := slices.Contains([]string{"announce", "retract", "poll"}, word)                                             // the façade checks first
+	flagOrPage := strings.HasSuffix(parameter.Name, "_fl") || strings.HasPrefix(parameter.Name, "p_after_")                    // a bool; pages of its own
+	isSkipped := parameter.Type == db.Document || parameter.Name == "p_position" || c.isFacade && (keptByFacade || flagOrPage) // JSON and positions have tests of their own
 	return !isSkipped
 }
 

@@ -20,34 +20,43 @@ func adopt(ctx context.Context, target Target) error {
 	if err != nil || newestOf(steps) > 0 || target.Repeatable || !slices.Contains(target.Compares, PartTables) {
 		return err
 	}
-	// Before a connection is taken, since the pool may have one only.
+	// All is looked at before a connection is taken, since the pool may have one only.
 	if unrecorded, err := unnoted(ctx, target, target.DB, steps); err != nil || len(unrecorded) == 0 {
 		return err
 	}
-	return onConn(ctx, target, func(conn *sql.Conn) error {
+	equal, findings, err := equalTo(ctx, target, steps)
+	if err != nil {
+		return err
+	}
+	return target.Interpret(ctx, onConn(ctx, target, func(conn *sql.Conn) error {
 		if err := InsertFirst(ctx, conn, target.Versions); err != nil {
-			return target.Interpret(ctx, err)
+			return err
 		}
-		var differs Finding
-		for newest := range slices.Backward(steps) {
-			as := slices.Clone(steps[:newest+1])
-			for i := range as {
-				as[i].AppliedAt = time.Now()
-			}
-			findings, err := inspect(ctx, target, conn, as)
-			if err != nil {
-				return err
-			}
-			i := slices.IndexFunc(findings, func(f Finding) bool {
-				return f.Problem != problemLostRows && (f.Part == PartTables || f.Part == PartRoutines || f.Part == PartViews)
-			})
-			if i < 0 {
-				return target.Interpret(ctx, record(ctx, target, conn, as, findings))
-			}
-			differs = findings[i]
+		return record(ctx, target, conn, equal, findings)
+	}))
+}
+
+// equalTo returns the steps that have made what is there, and what was found beside tables, routines and views.
+func equalTo(ctx context.Context, target Target, steps []Migration) ([]Migration, []Finding, error) {
+	var differs Finding
+	for newest := range slices.Backward(steps) {
+		as := slices.Clone(steps[:newest+1])
+		for i := range as {
+			as[i].AppliedAt = time.Now()
 		}
-		return fmt.Errorf("%w: %s %s", ErrUnrecorded, differs.Name, differs.Problem)
-	})
+		findings, err := inspect(ctx, target, target.DB, as)
+		if err != nil {
+			return nil, nil, err
+		}
+		i := slices.IndexFunc(findings, func(f Finding) bool {
+			return f.Problem != problemLostRows && (f.Part == PartTables || f.Part == PartRoutines || f.Part == PartViews)
+		})
+		if i < 0 {
+			return as, findings, nil
+		}
+		differs = findings[i]
+	}
+	return nil, nil, fmt.Errorf("%w: %s %s", ErrUnrecorded, differs.Name, differs.Problem)
 }
 
 // ErrUnrecorded means that there are tables of ours, and no step is recorded that they equal.

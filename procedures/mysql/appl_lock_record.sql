@@ -38,6 +38,7 @@ BEGIN
     DECLARE v_insert_id BIGINT UNSIGNED DEFAULT LAST_INSERT_ID();
     DECLARE v_clock BIGINT DEFAULT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6));
     DECLARE v_event_id BIGINT;
+    DECLARE v_step BIGINT;
     DECLARE v_taken BOOLEAN DEFAULT FALSE;
     -- Somebody else has raised the numbers meanwhile, or has drawn this one since.
     DECLARE CONTINUE HANDLER FOR 1062 SET v_taken = TRUE;
@@ -65,8 +66,9 @@ BEGIN
         END IF;
         DELETE FROM appl_lock_event WHERE event_id = LAST_INSERT_ID();
         IF LAST_INSERT_ID() > 0 THEN
-            -- 1024 apart, so that what others draw behind the number of one meets no number of another.
-            SET v_event_id = v_clock + 1024 * MOD(CONNECTION_ID(), 1024) + @@SESSION.auto_increment_offset;
+            -- 1024 of this server's numbers apart, so that what others draw behind the number of one meets no number of another.
+            SET v_step = 1024 * @@SESSION.auto_increment_increment;
+            SET v_event_id = (v_clock DIV v_step + MOD(CONNECTION_ID(), 1024)) * v_step + @@SESSION.auto_increment_offset;
         END IF;
     END LOOP numbered;
     DO LAST_INSERT_ID(v_insert_id);

@@ -56,6 +56,9 @@ type Notice struct {
 // zero value is the beginning. A program that restarts keeps it.
 type InboxPosition string
 
+// maxPositionLength is some times that of a position that names 10,000 events.
+const maxPositionLength = 1 << 20
+
 // InboxRequest asks what concerns an operator.
 type InboxRequest struct {
 	Operator string
@@ -101,8 +104,9 @@ func (c *Client) Inbox(ctx context.Context, request InboxRequest) (notices []Not
 func (r InboxRequest) params() (db.InboxApplLocksParams, error) {
 	var c checks
 	operator := c.text(checkText("Operator", r.Operator, MaxOperatorLength))
+	position := c.text(checkOptionalText("Position", string(r.Position), maxPositionLength))
 	rows := c.number(checkRows("PageSize", r.PageSize))
-	return db.InboxApplLocksParams{OperatorID: operator, Position: string(r.Position), MaxRows: rows}, c.err
+	return db.InboxApplLocksParams{OperatorID: operator, Position: position, MaxRows: rows}, c.err
 }
 
 func noticeOf(row db.Notice) Notice {

@@ -55,7 +55,8 @@ func (d hsqldbDatabases) backend() contract.Backend {
 		Takes: func(value string) bool {
 			return strings.Contains(value, "\x00") || !utf8.ValidString(value) || len(value) > 32_000
 		},
-		Excluded: notPlayed(),
+		OperatorOctets: true,
+		Excluded:       notPlayed(),
 	}
 }
 

@@ -33,6 +33,8 @@ func TestContractOnServer(t *testing.T) {
 		Empty:  func(t testing.TB) func() *applock.Client { return clientsOnServer(t, dsn) },
 		Ways:   []string{"facade", "call", "row"},
 		Levels: []sql.IsolationLevel{sql.LevelDefault}, // go_ibm_db has no other
+
+		OperatorOctets: true,
 	}
 	contract.Exercise(t, backend)
 	contract.ExerciseLong(t, backend)

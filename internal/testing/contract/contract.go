@@ -32,6 +32,8 @@ type Backend struct {
 	// Takes reports whether the tests leave out a text, because the engine accepts as text what the façade does not, such as NUL, or
 	// refuses the text itself. Nil leaves out none.
 	Takes func(value string) bool
+	// OperatorOctets is true where the limit of an operator is one of bytes.
+	OperatorOctets bool
 	// JSONGrants is true where p_grants is JSON text. ConvertsJSON is true where the engine converts values of other JSON types to text.
 	JSONGrants, ConvertsJSON bool
 	// Slack is how much sooner than its ttl a lock may end that was got behind another transaction.

@@ -43,7 +43,7 @@ func hostileArguments(t *testing.T, backend Backend) {
 			place := backend.New(t)
 			sentinel := applock.Object{Type: "sentinel", ID: "1"}
 			before := mustGet(t, place.Client, sentinel, "SENTINEL")
-			caller := hostileCaller{execute: place.Executor(way), isFacade: way == "facade", takes: backend.Takes}
+			caller := hostileCaller{execute: place.Executor(way), isFacade: way == "facade", takes: backend.Takes, octets: backend.OperatorOctets}
 			if caller.isFacade || caller.takes == nil {
 				caller.takes = func(string) bool { return false }
 			}
@@ -64,6 +64,7 @@ type hostileCaller struct {
 	execute  scenario.Executor
 	isFacade bool
 	takes    func(value string) bool
+	octets   bool
 }
 
 // tryAll gives each parameter of an operation hostile values: first the ones that must be refused and must change nothing.
@@ -82,7 +83,7 @@ func (c hostileCaller) tryAll(t *testing.T, place Place, operation db.Operation)
 		}
 		for _, value := range values {
 			switch {
-			case c.isFacade && isBeyondDuration(parameter, value) || c.takes(value) || isOpen(parameter, value):
+			case c.leavesOut(parameter, value):
 			case allowed(value) || c.isFacade && isNotGiven(parameter, value):
 				good[parameter] = append(good[parameter], value)
 			default:
@@ -114,9 +115,9 @@ func (c hostileCaller) mustRefuse(t *testing.T, operation db.Operation, paramete
 // offers reports whether this way of calling can give a parameter any value.
 func (c hostileCaller) offers(operation db.Operation, parameter db.Parameter) bool {
 	word := scenario.Word(operation)
-	keptByFacade := slices.Contains([]string{"announce", "retract", "poll"}, word)                                             // the façade checks first
-	flagOrPage := strings.HasSuffix(parameter.Name, "_fl") || strings.HasPrefix(parameter.Name, "p_after_")                    // a bool; pages of its own
-	isSkipped := parameter.Type == db.Document || parameter.Name == "p_position" || c.isFacade && (keptByFacade || flagOrPage) // JSON and positions have tests of their own
+	keptByFacade := slices.Contains([]string{"announce", "retract", "poll"}, word)                          // the façade checks first
+	flagOrPage := strings.HasSuffix(parameter.Name, "_fl") || strings.HasPrefix(parameter.Name, "p_after_") // a bool; pages of its own
+	isSkipped := parameter.Type == db.Document || c.isFacade && (keptByFacade || flagOrPage)                // JSON has tests of its own
 	return !isSkipped
 }
 
@@ -185,6 +186,9 @@ func limitsOf(parameter db.Parameter, turn int) (allowed func(value string) bool
 			return slices.ContainsFunc(words, func(word []string) bool { return word[1] == strings.TrimRight(value, " ") })
 		}, append(hostileTexts(1, turn), words[0][1], strings.ToLower(words[0][1])), nil
 	}
+	if parameter.Name == "p_position" {
+		return regexp.MustCompile(`^([0-9]{1,18}(,[0-9]+(-[0-9]+)?)*)?$`).MatchString, append(hostileTexts(1, turn), quotingTexts()...), nil
+	}
 	least, most, err := limitsIn(parameter)
 	if err != nil {
 		return nil, nil, err
@@ -212,11 +216,21 @@ func isKept(parameter db.Parameter) bool {
 
 func hasControl(text string) bool { return strings.ContainsFunc(text, unicode.IsControl) }
 
+// leavesOut reports whether nothing is said of a value.
+func (c hostileCaller) leavesOut(parameter db.Parameter, value string) bool {
+	const most = 255
+	isOperator := strings.HasSuffix(parameter.Name, "operator_id") || parameter.Name == "p_actor_id" || parameter.Name == "p_asker_id"
+	name := strings.TrimRight(value, " ")
+	tooManyBytes := c.octets && isOperator && len(name) > most && utf8.RuneCountInString(name) <= most
+	return tooManyBytes || c.isFacade && isBeyondDuration(parameter, value) || c.takes(value) || isOpen(parameter, value)
+}
+
 // isOpen reports whether the contract does not say what happens to a control character. This is so in a filter, which then selects
 // nothing.
 func isOpen(parameter db.Parameter, value string) bool {
 	isFilter := parameter.Name == "p_object_type" && parameter.Optional() || strings.HasPrefix(parameter.Name, "p_after_") || parameter.Name == "p_actor_id"
-	return isFilter && hasControl(value)
+	isPosition := parameter.Name == "p_position" && (strings.Trim(value, " ") == "" || len(value) > 4000) // each engine has its limit
+	return isPosition || isFilter && hasControl(value)
 }
 
 // limitsIn returns the limits in the text of a parameter's meaning. A filter or a page has the limits of its column.

@@ -35,7 +35,7 @@ func randomArguments(t *testing.T, backend Backend) {
 			t.Parallel()
 			t.Logf("%s=%d", hostileSeedVariable, seed)
 			place := backend.New(t)
-			caller := hostileCaller{execute: place.Executor(way), isFacade: way == "facade", takes: backend.Takes}
+			caller := hostileCaller{execute: place.Executor(way), isFacade: way == "facade", takes: backend.Takes, octets: backend.OperatorOctets}
 			if caller.isFacade || caller.takes == nil {
 				caller.takes = func(string) bool { return false }
 			}
@@ -76,7 +76,7 @@ func (c hostileCaller) tryRandom(t *testing.T, operation db.Operation, parameter
 		value = randomText(draw, int(most))
 	}
 	switch {
-	case c.isFacade && isBeyondDuration(parameter, value) || c.takes(value) || isOpen(parameter, value):
+	case c.leavesOut(parameter, value):
 	case !allowed(value) && (!c.isFacade || !isNotGiven(parameter, value)):
 		c.mustRefuse(t, operation, parameter, value)
 	default:

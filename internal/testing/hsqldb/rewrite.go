@@ -51,8 +51,12 @@ func spellings() []rewriting {
 			"it writes dates as the standard does",
 		},
 		{
-			regexp.MustCompile(`\bCHARACTER_LENGTH\((\w+), (?:CODEUNITS32|OCTETS)\)`), "SYSFUN.CHARACTERS($1)",
+			regexp.MustCompile(`\bCHARACTER_LENGTH\((\w+), CODEUNITS32\)`), "SYSFUN.CHARACTERS($1)",
 			"its own counts UTF-16 code units; prelude.sql defines this one",
+		},
+		{
+			regexp.MustCompile(`\bCHARACTER_LENGTH\((\w+), OCTETS\)`), "SYSFUN.OCTETS($1)",
+			"its own counts two bytes for a character; prelude.sql defines this one",
 		},
 		{
 			regexp.MustCompile(`\bSUBSTRING\(([^;]+?),\s*CODEUNITS32\s*\)`), "SYSFUN.PART($1)",

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -54,7 +55,7 @@ func (c commits) Connect(ctx context.Context) (driver.Conn, error) {
 
 // ExecContext implements driver.ExecerContext.
 func (c commitConn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
-	if query == "COMMIT" {
+	if strings.HasPrefix(query, "COMMIT") {
 		return driver.ResultNoRows, c.answer(ctx, c.clientConn)
 	}
 	return c.clientConn.ExecContext(ctx, query, args)

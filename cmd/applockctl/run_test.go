@@ -217,7 +217,7 @@ func testRunAlone(t *testing.T, b binary) {
 // waits for a child, each of which says what it gets.
 func testRunSignals(t *testing.T, b binary) {
 	b, u := runBinary(t, b)
-	r := b.begin(t, `sh -c 'trap "echo > child; exit" TERM; echo > ready; while :; do sleep 0.05; done' & trap 'wait; exit 3' TERM; while :; do sleep 0.05; done`)
+	r := b.begin(t, `trap 'wait; exit 3' TERM; sh -c 'trap "echo > child; exit" TERM; echo > ready; while :; do sleep 0.05; done' & while :; do sleep 0.05; done`)
 	b.await(t, "ready")
 	nightlyOf(t, u).check(t, "HELD")
 	if err := r.Process.Signal(syscall.SIGTERM); err != nil {

@@ -42,6 +42,42 @@ func TestHistoryFromAFunction(t *testing.T) {
 	})
 }
 
+// Goal: two writers that draw the same number both have their events. Method: a writer whose number is behind the clock is stopped, by a
+// trigger, before it inserts the number that it raises to; that number is inserted meanwhile. A fixed clock makes the number known.
+func TestEventNumberIsDrawnAgain(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, product string) {
+		t.Helper()
+		place := newPlace(t, product)
+		mustQuery(t, place.SQL, `CREATE TRIGGER behind BEFORE DELETE ON appl_lock_event FOR EACH ROW
+			BEGIN
+				DO GET_LOCK(CONCAT(DATABASE(), '.behind'), 60);
+				DO RELEASE_LOCK(CONCAT(DATABASE(), '.behind'));
+			END`)
+		writer, other := session(t, place), session(t, place)
+		if got := value(t, other, "SELECT GET_LOCK(CONCAT(DATABASE(), '.behind'), 0)"); got != "1" {
+			t.Fatalf("GET_LOCK: %s", got)
+		}
+		mustQuery(t, writer, "SET timestamp = 1900000000")
+		taken := value(t, writer, `SELECT (1900000000000000 DIV step + MOD(CONNECTION_ID(), 1024)) * step + @@auto_increment_offset
+			FROM (SELECT 1024 * @@auto_increment_increment AS step) AS steps`)
+		ended := make(chan error, 1)
+		go func() {
+			_, err := writer.ExecContext(t.Context(), "CALL appl_lock_record('TAKEN', 'customer', '1', 'BOSS', 'JDOE', '', 1, 'BOSS', '', 2, 'why')")
+			ended <- err
+		}()
+		untilInState(t, place.SQL, "User lock")
+		mustQuery(t, other, "INSERT INTO appl_lock_event VALUES (?, UTC_TIMESTAMP(6), 'customer', '2', 'TAKEN', 'BOSS', '', '', '', '', '', '', 0, 0, '')", taken)
+		mustQuery(t, other, "DO RELEASE_LOCK(CONCAT(DATABASE(), '.behind'))")
+		if err := <-ended; err != nil {
+			t.Fatalf("the event of a number that another has taken: %v", err)
+		}
+		if got := value(t, other, "SELECT GROUP_CONCAT(object_id ORDER BY event_id) FROM appl_lock_event"); got != "2,1" {
+			t.Errorf("events of the objects %s, want 2,1", got)
+		}
+	})
+}
+
 // Goal: the number of an event never falls, though the counter is lost with the old events, and two transactions whose events raise it do
 // not wait for each other. Method: the counter set back in each way, and then events of two open transactions, and another.
 func TestEventNumbersNeverFall(t *testing.T) {

@@ -4,6 +4,8 @@ package postgres_test
 
 import (
 	"context"
+	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -163,12 +165,15 @@ func TestOnlyReleasesOfLeasesAreNotFlushed(t *testing.T) {
 }
 
 // Goal: where a session does not wait for the disk, what the façade is told is on it, and the session keeps its level. Method: each way to get a
-// lock on such a pool, its renewal and its release; a caller's transaction, which has asked for it, is not.
+// lock on such a pool, its renewal and its release; a caller's transaction, which has asked for it, is not. That costs no join, which the
+// server would plan with each call, and compile where nested loops are switched off.
 func TestSessionsThatDoNotFlush(t *testing.T) {
 	t.Parallel()
 	server := newCrashServer(t)
 	config := server.pool.Config()
 	config.ConnConfig.RuntimeParams["synchronous_commit"] = "off"
+	sent := &sentStatements{calls: map[string][]any{}}
+	config.ConnConfig.Tracer = sent
 	pool, err := pgxpool.NewWithConfig(t.Context(), config)
 	if err != nil {
 		t.Fatal(err)
@@ -204,7 +209,35 @@ func TestSessionsThatDoNotFlush(t *testing.T) {
 	if err != nil {
 		t.Error(err)
 	}
+	for statement, args := range sent.calls {
+		rows, _ := server.pool.Query(t.Context(), "EXPLAIN "+statement, args...) // CollectRows returns its error
+		plan, err := pgx.CollectRows(rows, pgx.RowTo[string])
+		if err != nil || strings.Contains(strings.Join(plan, ""), "Nested Loop") {
+			t.Errorf("%s: %v, %v", statement, plan, err)
+		}
+	}
 }
+
+// sentStatements has the statements of single calls that a pool has sent, with their arguments.
+type sentStatements struct {
+	mutex sync.Mutex
+	calls map[string][]any
+}
+
+// TraceQueryStart implements pgx.QueryTracer.
+func (s *sentStatements) TraceQueryStart(ctx context.Context, _ *pgx.Conn, data pgx.TraceQueryStartData) context.Context {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	for _, name := range []string{"GetApplLock ", "TakeApplLock ", "RenewApplLocks ", "ReleaseApplLock "} {
+		if strings.HasPrefix(data.SQL, "-- name: "+name) {
+			s.calls[data.SQL] = data.Args
+		}
+	}
+	return ctx
+}
+
+// TraceQueryEnd implements pgx.QueryTracer.
+func (s *sentStatements) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
 
 // Goal: a crash of the server undoes at most the release of a lease, whose object is then locked until its TTL ends; and never
 // gives an object to two. Method: two leases are released, and one of the objects is taken by another client; the server

@@ -14,15 +14,16 @@ import (
 // TCP notices.
 const endsWhenIdle = "SET LOCAL idle_in_transaction_session_timeout = '5s'"
 
-// tells matches the statements whose answer a program acts on, up to their FROM.
-var tells = regexp.MustCompile(`(?s)^(-- name: (?:Get|Take|Transfer|Renew|Answer|Note|Release|Pass|Set|Drop)Appl.*?\nFROM )`)
+// tells matches the statements whose answer a program acts on, up to the first argument of their call.
+var tells = regexp.MustCompile(`(?s)^(-- name: (?:Get|Take|Transfer|Renew|Answer|Note|Release|Pass|Set|Drop)Appl.*?\nFROM \w+\(\s*(?:CAST\()?)(\$\d+::text)`)
 
 // flushed has the statement's transaction wait for the server's disk where the session does not, and leaves any other level as it is: a crash
-// would undo what has been told. A release that need not be flushed sets its own level afterwards.
+// would undo what has been told. It does so in an argument, which is evaluated before the call; a join would be planned each time. A release
+// that need not be flushed sets its own level afterwards.
 func flushed(statement string) string {
-	return tells.ReplaceAllString(statement, `${1}(
-    SELECT CASE WHEN current_setting('synchronous_commit') = 'off' THEN set_config('synchronous_commit', 'local', true) END
-) AS flushed CROSS JOIN `)
+	return tells.ReplaceAllString(statement, `${1}CASE
+        WHEN current_setting('synchronous_commit') <> 'off' OR set_config('synchronous_commit', 'local', true) <> '' THEN $2
+    END`)
 }
 
 // InTx runs operations in a transaction at READ COMMITTED, which avoids serialization failures.

@@ -14,16 +14,17 @@ import (
 // TCP notices.
 const endsWhenIdle = "SET LOCAL idle_in_transaction_session_timeout = '5s'"
 
-// tells matches the statements whose answer a program acts on, up to the first argument of their call.
-var tells = regexp.MustCompile(`(?s)^(-- name: (?:Get|Take|Transfer|Renew|Answer|Note|Release|Pass|Set|Drop)Appl.*?\nFROM \w+\(\s*(?:CAST\()?)(\$\d+::text)`)
+// tells matches the statements whose answer a program acts on, up to the first column of the answer.
+var tells = regexp.MustCompile(`^(-- name: (?:Get|Take|Transfer|Renew|Answer|Note|Release|Pass|Set|Drop)Appl.*\n(?:--.*\n)*SELECT\s+)([\w.]+)::text`)
 
 // flushed has the statement's transaction wait for the server's disk where the session does not, and leaves any other level as it is: a crash
-// would undo what has been told. It does so in an argument, which is evaluated before the call; a join would be planned each time. A release
-// that need not be flushed sets its own level afterwards.
+// would undo what has been told. It does so in the answer, which is before the commit. A release that need not be flushed sets its own level in a
+// later column.
 func flushed(statement string) string {
 	return tells.ReplaceAllString(statement, `${1}CASE
-        WHEN current_setting('synchronous_commit') <> 'off' OR set_config('synchronous_commit', 'local', true) <> '' THEN $2
-    END`)
+        WHEN current_setting('synchronous_commit') = 'off' AND set_config('synchronous_commit', 'local', true) = '' THEN ''
+        ELSE $2
+    END::text`)
 }
 
 // InTx runs operations in a transaction at READ COMMITTED, which avoids serialization failures.

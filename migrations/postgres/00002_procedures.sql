@@ -2899,14 +2899,16 @@ REVOKE ALL ON PROCEDURE purge_appl_locks(bigint, bigint, bigint) FROM PUBLIC;
 --            55P03 after 1 s of waiting for another transaction, 40001 and 40P01 as the engine has them. A
 --            transaction that has notified cannot be prepared for a two-phase commit (0A000).
 -- Locks      S1 locks the object's row if it has this grant, to the end of the caller's transaction. It neither locks nor waits
---            for another operator's row. S2 reads without a lock and answers HELD and FREE; S3 skips a locked row.
+--            for another operator's row. S2 reads without a lock and answers HELD and FREE. S3 locks the row of an expired grant,
+--            and waits for a call that takes it over.
 --            Notifications take their turn at commit.
 -- Race-free  S1 reads, decides and writes in one statement that names the grant: a later grant never matches.
 --            Two releases: the second finds the row released and answers FREE.
---            If S2 sees a grant of this operator that S1 missed, or that changed while S1 waited, the call begins again. An
+--            If S2 sees a grant of this operator that S1 missed, or that changed while S1 or S3 waited, the call begins again. So FREE
+--            ends an expired grant for good: a renewal that was in time is there by then, and no later one finds it. An
 --            uncommitted get is invisible: FREE, as for every reader.
 --            A waiter that S1 cannot see yet is not notified: it must look again after it is listed.
---            REPEATABLE READ and SERIALIZABLE: S1 on a row changed since the snapshot is 40001.
+--            REPEATABLE READ and SERIALIZABLE: S1 or S3 on a row changed since the snapshot is 40001.
 -- Differs    Nothing: this is the reference.
 
 CREATE OR REPLACE FUNCTION release_appl_lock_row(
@@ -3036,24 +3038,18 @@ BEGIN
             AND l.object_id::text = p_object_id;
         IF v_live IS NOT TRUE THEN
             IF v_holds AND NOT v_released THEN
-                -- S3: mark the expired grant as released, unless another transaction has locked the row to take it over.
+                -- S3: mark the expired grant as released. A renewal that was in time may still be under way: then the call begins again.
                 UPDATE appl_lock AS l
                 SET released_ts = clock_timestamp(), note = ''
                 WHERE l.object_type::text = p_object_type
                     AND l.object_id::text = p_object_id
-                    AND (
-                        SELECT true
-                        FROM appl_lock AS k
-                        WHERE k.object_type::text = p_object_type
-                            AND k.object_id::text = p_object_id
-                            AND k.operator_id::text = p_operator_id
-                            AND k.fence = coalesce(p_fence, k.fence)
-                            AND k.released_ts IS NULL
-                            AND k.expires_ts <= clock_timestamp()
-                        FOR NO KEY UPDATE SKIP LOCKED
-                    )
+                    AND l.operator_id::text = p_operator_id
+                    AND l.fence = coalesce(p_fence, l.fence)
+                    AND l.released_ts IS NULL
+                    AND l.expires_ts <= clock_timestamp()
                 RETURNING l.fence, l.history_fl
                 INTO v_fence, v_history_fl;
+                v_released := v_fence IS NOT NULL;
                 IF v_history_fl THEN
                     PERFORM appl_lock_record(
                         'RELEASED', p_object_type, p_object_id,
@@ -3063,9 +3059,10 @@ BEGIN
                     );
                 END IF;
             END IF;
-            RETURN ROW('Y', 'FREE', '', '')::release_appl_lock_answer;
-        END IF;
-        IF NOT v_holds THEN
+            IF (v_holds AND NOT v_released) IS NOT TRUE THEN
+                RETURN ROW('Y', 'FREE', '', '')::release_appl_lock_answer;
+            END IF;
+        ELSIF NOT v_holds THEN
             RETURN ROW('N', 'HELD', v_holder_id, v_holder_department_id)::release_appl_lock_answer;
         END IF;
         v_round := coalesce(v_round, 0) + 1;

@@ -168,6 +168,40 @@ func TestGrantBeginsAfterWait(t *testing.T) {
 	}
 }
 
+// Goal: FREE ends a grant for good: a release of one that has expired waits for a renewal that was in time and is not committed yet, and releases
+// it. Method: what such a renewal has written, in a transaction that commits when the release waits.
+func TestReleaseWaitsForARenewalInTime(t *testing.T) {
+	t.Parallel()
+	place := newPlace(t)
+	pool := newPool(t, place.DSN)
+	call(t, pool, getCall, "1", "JDOE")
+	call(t, pool, "UPDATE applock.appl_lock SET expires_ts = clock_timestamp() - interval '1 second'")
+	answered := make(chan applock.Outcome, 1)
+	inTx(t, pool, func(tx pgx.Tx) {
+		execute(t, tx, "UPDATE applock.appl_lock SET expires_ts = clock_timestamp() + interval '1 hour', lock_ts = clock_timestamp()")
+		go func() {
+			release := applock.ReleaseRequest{Key: applock.Key{Object: applock.Object{Type: "customer", ID: "1"}, Operator: "JDOE"}}
+			outcome, err := place.Client.Release(t.Context(), release)
+			for errors.Is(err, applock.ErrBusy) { // a busy machine commits later
+				outcome, err = place.Client.Release(t.Context(), release)
+			}
+			answered <- outcome
+		}()
+		for waiting := 0; waiting == 0 && len(answered) == 0; {
+			var err error
+			if waiting, err = place.Waiting(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := tx.Commit(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if outcome := <-answered; outcome != applock.OutcomeReleased {
+		t.Errorf("the release answers %s, want RELEASED", outcome)
+	}
+}
+
 // Goal: a call whose connection dies under it says that its outcome is unknown, and repeating it is
 // safe. Method: the server ends the session while the call waits for a row.
 func TestBrokenConnectionIsUnknownOutcome(t *testing.T) {

@@ -1,6 +1,7 @@
 package lease
 
 import (
+	"container/heap"
 	"context"
 	"errors"
 	"fmt"
@@ -73,6 +74,9 @@ func (t *tenure) renewed(asked time.Time, term time.Duration, answer Renewed) {
 	t.trust(asked, term)
 	t.expiresAt = answer.ExpiresAt
 	t.due, t.tries = asked.Add(interval), 0
+	if t.hold.pace != nil && t.cause == nil {
+		heap.Fix(&t.hold.pace.holds, t.place)
+	}
 }
 
 // granted is how much of a term the backend has granted. Zero means all of it.

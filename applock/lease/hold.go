@@ -1,6 +1,7 @@
 package lease
 
 import (
+	"container/heap"
 	"context"
 	"errors"
 	"fmt"
@@ -40,7 +41,9 @@ type tenure struct {
 	alarm     *time.Timer // nil without a LongHold
 	open      map[*handle]struct{}
 	// due is when pace renews or checks the hold the next time. tries counts the attempts since the last answer.
+	// place is its place among those of the pace.
 	due      time.Time
+	place    int
 	tries    int
 	checking bool // because the object is said to be free
 	// cause is why the hold is over, nil while it is live.
@@ -193,7 +196,7 @@ func (t *tenure) end(cause error) bool {
 		t.alarm.Stop()
 	}
 	if h.pace != nil {
-		delete(h.pace.holds, h)
+		heap.Remove(&h.pace.holds, t.place)
 	}
 	delete(t.holds.live, h)
 	for lease := range t.open {

@@ -380,16 +380,48 @@ func TestCallsFitTheTimeOfAnAttempt(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p := &pace{keeper: &keeper{}, holds: map[*hold]struct{}{}, size: c.size}
-			for range c.holds {
-				p.holds[&hold{}] = struct{}{}
-			}
+			p := &pace{keeper: &keeper{}, holds: make(dueHeap, c.holds), size: c.size}
 			p.fit(batch{renewals: make([]Renewal, c.grants), limit: limit, interval: 3 * time.Second}, c.took, !c.isLost)
 			if p.size != c.want {
 				t.Errorf("calls of %d grants, want %d", p.size, c.want)
 			}
 		})
 	}
+}
+
+// Goal: one more lease costs the same however many are held: it wakes the renewals only if it is due before all others. Method: thousands of
+// the same TTL, and one whose grant took long.
+func TestOnlyTheFirstDueWakesRenewals(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		leases := New(&playedOffers{free: true}, Config{})
+		defer func() { _ = leases.Close() }()
+		holds, unlock := leases.keeper.lock()
+		defer unlock()
+		woken := func(age time.Duration) bool {
+			h := &hold{leases: leases, ttl: time.Minute, interval: time.Minute / renewalsPerTTL}
+			h.tenure = tenure{hold: h, holds: holds}
+			holds.add(h, time.Now().Add(-age))
+			select {
+			case <-h.pace.woken:
+				return true
+			default:
+				return false
+			}
+		}
+		wakes := 0
+		for range 5000 {
+			if woken(0) {
+				wakes++
+			}
+		}
+		if wakes >= phases {
+			t.Errorf("%d of 5000 have woken the renewals, want less than %d", wakes, phases)
+		}
+		if !woken(19 * time.Second) {
+			t.Error("one whose grant took long, so that it is due before all others has woken nobody")
+		}
+	})
 }
 
 // Goal: leases whose events nobody asks for cost nothing for them. Method: allocations of telling nobody.

@@ -1,11 +1,11 @@
 package lease
 
 import (
+	"container/heap"
 	"context"
 	"errors"
 	"log/slog"
 	"math/bits"
-	"slices"
 	"time"
 
 	"github.com/applock/applock/applock"
@@ -72,8 +72,8 @@ type pace struct {
 	keeper *keeper
 	woken  chan struct{}
 
-	// The keeper's mutex guards the rest.
-	holds map[*hold]struct{}
+	// The keeper's mutex guards the rest. holds is a heap, whose first is due first.
+	holds dueHeap
 	added int
 	// size is how many grants one call has. took is how long the last answered call took, or a later slow get.
 	size    int
@@ -120,11 +120,10 @@ func (k *holds) add(h *hold, started time.Time) {
 	class := bits.Len64(uint64(h.interval)) //nolint:gosec // positive
 	p := k.paces[class]
 	if p == nil {
-		p = &pace{keeper: k.keeper, holds: map[*hold]struct{}{}, size: firstCall, woken: make(chan struct{}, 1)}
+		p = &pace{keeper: k.keeper, size: firstCall, woken: make(chan struct{}, 1)}
 		k.paces[class] = p
 	}
 	h.pace = p
-	p.holds[h] = struct{}{}
 	phase := time.Duration(p.added % phases)
 	p.added++
 	now := l.now()
@@ -132,14 +131,16 @@ func (k *holds) add(h *hold, started time.Time) {
 	if latest := started.Add(h.interval); latest.Before(h.tenure.due) {
 		h.tenure.due = latest
 	}
+	heap.Push(&p.holds, &h.tenure)
 	k.prepare(h)
 	p.took = max(p.took, now.Sub(started)) // a slow get means that renewals are slow, too
-	if !p.running {
+	switch {
+	case !p.running:
 		p.running = true
 		l.background.Go(p.run)
-		return
+	case p.holds[0] == &h.tenure: // it is due before the pace wakes by itself
+		p.wake()
 	}
-	p.wake()
 }
 
 // watchClocks checks all watchdogs after the machine has slept, since the monotonic clock wakes them late. It runs while there are leases.
@@ -196,9 +197,10 @@ func (p *pace) wake() {
 
 // hurry makes all holds due soon, after time that the timers have missed.
 func (k *holds) hurry() {
+	now := k.keeper.leases.now()
 	for _, p := range k.paces {
-		for h := range p.holds {
-			h.tenure.due = k.keeper.leases.now()
+		for _, t := range p.holds { // equal times keep the heap in order
+			t.due = now
 		}
 		p.wake()
 	}
@@ -265,13 +267,10 @@ func (p *pace) renewDue(calls chan struct{}) {
 func (p *pace) next() (first time.Time, ok bool) {
 	_, unlock := p.keeper.lock()
 	defer unlock()
-	for h := range p.holds {
-		if due := h.tenure.due; !ok || due.Before(first) {
-			first, ok = due, true
-		}
+	if p.running = len(p.holds) > 0; p.running {
+		first = p.holds[0].due
 	}
-	p.running = ok
-	return first, ok
+	return first, p.running
 }
 
 // batch is the renewals of one call. No other call changes these grants until it is done.
@@ -290,31 +289,23 @@ func (p *pace) due() batch {
 	_, unlock := p.keeper.lock()
 	defer unlock()
 	now := p.keeper.leases.now()
-	var due []*tenure
-	for h := range p.holds {
-		if !h.tenure.due.After(now) {
-			due = append(due, &h.tenure)
-		}
-	}
-	if len(due) == 0 {
+	if len(p.holds) == 0 || p.holds[0].due.After(now) {
 		return batch{}
 	}
-	for h := range p.holds { // add the holds that are due soon
-		if t := &h.tenure; t.due.After(now) && !t.due.After(now.Add(h.interval/phases)) {
-			due = append(due, t)
+	first := p.holds[0]
+	soon := now.Add(first.hold.interval / phases)
+	stubborn := first.tries >= shortAttempts
+	next := batch{holds: map[applock.Object]*hold{}, limit: first.attemptLimit(), interval: first.hold.interval}
+	var seen []*tenure
+	for len(p.holds) > 0 && !p.holds[0].due.After(soon) && len(next.renewals) < p.size {
+		t, _ := heap.Pop(&p.holds).(*tenure)
+		seen = append(seen, t)
+		if stubborn == (t.tries >= shortAttempts) {
+			next.add(t, now)
 		}
 	}
-	slices.SortFunc(due, func(a, b *tenure) int { return a.due.Compare(b.due) })
-	next := batch{holds: map[applock.Object]*hold{}, limit: due[0].attemptLimit(), interval: due[0].hold.interval}
-	stubborn := due[0].tries >= shortAttempts
-	for _, t := range due {
-		if len(next.renewals) == p.size {
-			break
-		}
-		if stubborn != (t.tries >= shortAttempts) {
-			continue
-		}
-		next.add(t, now)
+	for _, t := range seen {
+		heap.Push(&p.holds, t)
 	}
 	return next
 }
@@ -336,6 +327,32 @@ func (b *batch) add(t *tenure, now time.Time) {
 		b.isLate = b.isLate || t.deadline.Sub(now) < term/2
 	default: // another call is changing it
 	}
+}
+
+// dueHeap is holds by the time when they are due, for container/heap. A hold knows its place in it.
+type dueHeap []*tenure
+
+func (d dueHeap) Len() int           { return len(d) }
+func (d dueHeap) Less(i, j int) bool { return d[i].due.Before(d[j].due) }
+func (d dueHeap) Swap(i, j int) {
+	d[i], d[j] = d[j], d[i]
+	d[i].place, d[j].place = i, j
+}
+
+// Push implements heap.Interface.
+func (d *dueHeap) Push(added any) {
+	t, _ := added.(*tenure)
+	t.place = len(*d)
+	*d = append(*d, t)
+}
+
+// Pop implements heap.Interface.
+func (d *dueHeap) Pop() any {
+	last := len(*d) - 1
+	t := (*d)[last]
+	(*d)[last] = nil
+	*d = (*d)[:last]
+	return t
 }
 
 func (h *hold) retryPause() time.Duration { return min(h.interval/attemptsPerInterval, retryAfter) }

@@ -131,6 +131,7 @@ func TestEventNumbersNeverFall(t *testing.T) {
 		if strings.HasPrefix(loss, "UPDATE") {
 			before += 3600000000
 		}
+		time.Sleep(2 * time.Millisecond) // SQLite's clock counts milliseconds
 		_, err := driver.SetApplLockPolicy(t.Context(), db.SetApplLockPolicyParams{ObjectType: "customer", TakeReasonFL: "N", HistoryLevel: "CHANGES", PresenceFL: "N", ActorID: "BOSS"})
 		if err != nil {
 			t.Fatal(err)

@@ -43,10 +43,7 @@ func hostileArguments(t *testing.T, backend Backend) {
 			place := backend.New(t)
 			sentinel := applock.Object{Type: "sentinel", ID: "1"}
 			before := mustGet(t, place.Client, sentinel, "SENTINEL")
-			caller := hostileCaller{execute: place.Executor(way), isFacade: way == "facade", takes: backend.Takes, octets: backend.OperatorOctets}
-			if caller.isFacade || caller.takes == nil {
-				caller.takes = func(string) bool { return false }
-			}
+			caller := newHostileCaller(backend, place, way)
 			for _, operation := range db.Contract() {
 				caller.tryAll(t, place, operation)
 			}
@@ -65,6 +62,14 @@ type hostileCaller struct {
 	isFacade bool
 	takes    func(value string) bool
 	octets   bool
+}
+
+func newHostileCaller(backend Backend, place Place, way string) hostileCaller {
+	caller := hostileCaller{execute: place.Executor(way), isFacade: way == "facade", takes: backend.Takes, octets: backend.OperatorOctets}
+	if caller.isFacade || caller.takes == nil {
+		caller.takes = func(string) bool { return false }
+	}
+	return caller
 }
 
 // tryAll gives each parameter of an operation hostile values: first the ones that must be refused and must change nothing.

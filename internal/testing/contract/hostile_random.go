@@ -35,10 +35,7 @@ func randomArguments(t *testing.T, backend Backend) {
 			t.Parallel()
 			t.Logf("%s=%d", hostileSeedVariable, seed)
 			place := backend.New(t)
-			caller := hostileCaller{execute: place.Executor(way), isFacade: way == "facade", takes: backend.Takes, octets: backend.OperatorOctets}
-			if caller.isFacade || caller.takes == nil {
-				caller.takes = func(string) bool { return false }
-			}
+			caller := newHostileCaller(backend, place, way)
 			const values = 400
 			draw := rand.New(rand.NewPCG(seed, 1))
 			for tried := 0; tried < values; {

@@ -5,7 +5,6 @@ package postgres_test
 import (
 	"context"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -172,7 +171,7 @@ func TestSessionsThatDoNotFlush(t *testing.T) {
 	server := newCrashServer(t)
 	config := server.pool.Config()
 	config.ConnConfig.RuntimeParams["synchronous_commit"] = "off"
-	sent := &sentStatements{calls: map[string][]any{}}
+	sent := &calls{}
 	config.ConnConfig.Tracer = sent
 	pool, err := pgxpool.NewWithConfig(t.Context(), config)
 	if err != nil {
@@ -209,35 +208,14 @@ func TestSessionsThatDoNotFlush(t *testing.T) {
 	if err != nil {
 		t.Error(err)
 	}
-	for statement, args := range sent.calls {
-		rows, _ := server.pool.Query(t.Context(), "EXPLAIN "+statement, args...) // CollectRows returns its error
+	for _, call := range sent.take() {
+		rows, _ := server.pool.Query(t.Context(), "EXPLAIN "+call.statement, call.args...) // CollectRows returns its error
 		plan, err := pgx.CollectRows(rows, pgx.RowTo[string])
 		if err != nil || strings.Contains(strings.Join(plan, ""), "Nested Loop") {
-			t.Errorf("%s: %v, %v", statement, plan, err)
+			t.Errorf("%s: %v, %v", call.name, plan, err)
 		}
 	}
 }
-
-// sentStatements has the statements of single calls that a pool has sent, with their arguments.
-type sentStatements struct {
-	mutex sync.Mutex
-	calls map[string][]any
-}
-
-// TraceQueryStart implements pgx.QueryTracer.
-func (s *sentStatements) TraceQueryStart(ctx context.Context, _ *pgx.Conn, data pgx.TraceQueryStartData) context.Context {
-	s.mutex.Lock()
-	defer s.mutex.Unlock()
-	for _, name := range []string{"GetApplLock ", "TakeApplLock ", "RenewApplLocks ", "ReleaseApplLock "} {
-		if strings.HasPrefix(data.SQL, "-- name: "+name) {
-			s.calls[data.SQL] = data.Args
-		}
-	}
-	return ctx
-}
-
-// TraceQueryEnd implements pgx.QueryTracer.
-func (s *sentStatements) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
 
 // Goal: a crash of the server undoes at most the release of a lease, whose object is then locked until its TTL ends; and never
 // gives an object to two. Method: two leases are released, and one of the objects is taken by another client; the server

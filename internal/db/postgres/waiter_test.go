@@ -15,28 +15,34 @@ import (
 	"github.com/applock/applock/internal/testing/testclient"
 )
 
-// calls notes which operations a pool is asked for.
+// calls notes which operations a pool is asked for, one at a time.
 type calls struct {
 	mutex sync.Mutex
-	names []string
+	asked []operationCall
+}
+
+// operationCall is a statement that calls one operation.
+type operationCall struct {
+	name, statement string
+	args            []any
 }
 
 func (c *calls) TraceQueryStart(ctx context.Context, _ *pgx.Conn, data pgx.TraceQueryStartData) context.Context {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	if name := regexp.MustCompile(`(?:FROM|CROSS JOIN) applock\.(\w+)`).FindStringSubmatch(data.SQL); name != nil {
-		c.names = append(c.names, name[1])
+		c.asked = append(c.asked, operationCall{name: name[1], statement: data.SQL, args: data.Args})
 	}
 	return ctx
 }
 
 func (c *calls) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
 
-func (c *calls) take() []string {
+func (c *calls) take() []operationCall {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
-	taken := c.names
-	c.names = nil
+	taken := c.asked
+	c.asked = nil
 	return taken
 }
 
@@ -79,7 +85,10 @@ func TestAWokenWaiterAsksOnce(t *testing.T) {
 	if err := <-granted; err != nil {
 		t.Fatal(err)
 	}
-	after := asked.take()
+	var after []string
+	for _, call := range asked.take() {
+		after = append(after, call.name)
+	}
 	isGet := func(name string) bool { return name == "get_appl_lock_row" }
 	upTo := slices.IndexFunc(after, isGet) + 1
 	before := slices.DeleteFunc(slices.Clone(after[:upTo]), func(name string) bool { return name == "poll_appl_locks" })

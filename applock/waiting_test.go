@@ -51,8 +51,8 @@ func TestEachWayOfWaking(t *testing.T) {
 	t.Parallel()
 	const (
 		noPolls = `CREATE OR REPLACE FUNCTION applock.poll_appl_locks(p_client_id text, p_max_rows bigint DEFAULT NULL,
-			OUT object_type text, OUT object_id text, OUT free_in_us bigint)
-			RETURNS SETOF record LANGUAGE sql AS 'SELECT NULL::text, NULL::text, NULL::bigint WHERE false'`
+			OUT object_type text, OUT object_id text, OUT free_in_us bigint, OUT first_fl text)
+			RETURNS SETOF record LANGUAGE sql AS 'SELECT NULL::text, NULL::text, NULL::bigint, NULL::text WHERE false'`
 		noMessages = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND query LIKE '%LISTEN%' AND pid <> pg_backend_pid()`
 	)
 	tests := map[string]struct {

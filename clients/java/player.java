@@ -208,7 +208,7 @@ class Player {
                 return List.of();
             case "poll_appl_locks":
                 return locks.poll(a.get(0), number(a.get(1))).stream()
-                        .<List<?>>map(w -> List.of(w.object().type(), w.object().id(), w.freeInMicros())).toList();
+                        .<List<?>>map(w -> List.of(w.object().type(), w.object().id(), w.freeInMicros(), yes(w.first()))).toList();
             case "appl_lock_waiting":
                 return locks.waiting(filter(a)).stream().<List<?>>map(w -> Arrays.asList(w.object().type(), w.object().id(),
                         w.owner().operator(), w.owner().department(), w.client(), w.since(), w.until(), w.waitedSeconds(),

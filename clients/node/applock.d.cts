@@ -242,8 +242,11 @@ export class Locks {
   announce(objectType: string, objectId: Text, operator: Text, client: Text, options?: Options<{ department: Text; wait: Whole }>): Promise<void>;
   /** Remove a waiter from the list. */
   retract(objectType: string, objectId: Text, operator: Text, client: Text): Promise<void>;
-  /** The objects that a program waits for, the earliest to be free first. It keeps the waiters listed. */
-  poll(client: Text, options?: Options<{ maxRows: Whole }>): Promise<(ObjectKey & { freeInUs: number })[]>;
+  /**
+   * The objects that a program waits for, the earliest to be free first. It keeps the waiters listed. first: it is free, and the turn of
+   * the program, whose waiter has been listed longest.
+   */
+  poll(client: Text, options?: Options<{ maxRows: Whole }>): Promise<(ObjectKey & { freeInUs: number; first: boolean })[]>;
   /**
    * Ask an object's holder for it. client is the asking browser tab or program. The request is listed for 60 s, or until wait is over: repeat
    * the call in each heartbeat. wait: 0 withdraws the request. The outcome is ASKED, WITHDRAWN, or GIVEN: the operator has the object now.

@@ -12,6 +12,7 @@ const RELEASE_FOR = 5_000;
 /** When the object of a get without an answer is released again: the get may arrive late. */
 const RELEASE_AGAIN = [1_000, 5_000, 15_000];
 const FIRST_PAUSE = 20;
+const MOMENT = 50;
 /** Errors after which nothing has changed, because of other transactions. */
 const BUSY = new Set(["40001", "40P01", "55P03", 1020, 1205, 1213]);
 
@@ -270,7 +271,10 @@ class Attempt {
       if (this.#isAwake) break;
       try {
         const [row] = await limited(this.#locks.poll(this.#key.operator), LONGEST_CALL, this.#options.signal);
-        if (row?.freeInUs === 0) break;
+        if (row?.freeInUs === 0) {
+          if (!row.first) await this.#sleep(Math.min(MOMENT, giveUp - now())); // for the program whose turn it is
+          break;
+        }
         if (row) pause = Math.min(pause, row.freeInUs / 1000);
         else await this.#announce(seconds); // a waiter that has not polled for a minute is no longer listed
         failingSince = Infinity;

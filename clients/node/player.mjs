@@ -52,6 +52,8 @@ function say(...fields) {
 
 const yes = (is) => (is ? "Y" : "N");
 
+const valuesOf = (rows) => rows.map((row) => Object.values(row).map((value) => (typeof value === "boolean" ? yes(value) : value)));
+
 // The contract's columns of an answer, and first what the library makes of it.
 function told({ granted, outcome, holder, former, ...rest }) {
   const other = holder ?? former;
@@ -141,7 +143,7 @@ async function read(locks, view, a) {
     else filters[nameOf(a[i])] = a[i] === "since_seconds" || a[i] === "fence" ? number(a[i + 1]) : a[i + 1];
   }
   const rows = await locks.read(view, filters, { after: Object.keys(after).length ? after : undefined, maxRows });
-  return rows.map((row) => Object.values(row).map((value) => (typeof value === "boolean" ? yes(value) : value)));
+  return valuesOf(rows);
 }
 
 function versions() {
@@ -178,7 +180,7 @@ async function play(connection, locks, lines, operation, a) {
     case "renew_appl_locks": return listed(await renew(locks, a));
     case "announce_appl_lock_waiter": await locks.announce(a[0], a[1], a[2], a[4], { department: a[3], wait: number(a[5]) }); return [];
     case "retract_appl_lock_waiter": await locks.retract(a[0], a[1], a[2], a[3]); return [];
-    case "poll_appl_locks": return (await locks.poll(a[0], { maxRows: number(a[1]) })).map(Object.values);
+    case "poll_appl_locks": return valuesOf(await locks.poll(a[0], { maxRows: number(a[1]) }));
     case "take_appl_lock":
       return [told(await locks.take(a[0], a[1], a[2], a[4], { department: a[3], expectedFence: number(a[5]), ttl: number(a[6]) }))];
     case "ask_appl_lock":

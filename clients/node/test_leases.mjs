@@ -197,6 +197,22 @@ test("a poll that fails does not end the waiting", async () => {
   await (await coming).release();
 });
 
+/** Goal: who has been listed longest may have a free object first. Method: one who never asks for it, and how soon another has it. */
+test("who is not first leaves a moment", async () => {
+  const later = new Locks(pool);
+  let polls = 0;
+  later.poll = (client) => locks.poll(client).finally(() => polls++);
+  const held = await locks.lease("customer", "their turn", { ttl: LONG });
+  await locks.announce("customer", "their turn", "JDOE", "desk");
+  const coming = later.lease("customer", "their turn", { wait: LONG });
+  await until(() => polls > 0);
+  const released = performance.now();
+  await held.release();
+  const lease = await coming;
+  assert.ok(performance.now() - released > 45);
+  await lease.release();
+});
+
 if (isPostgres) {
   /** Goal: a release is heard of, and not found by a poll. Method: polls that never tell that it is free. */
   test("a waiter listens", async () => {

@@ -6,6 +6,7 @@ import multiprocessing
 import os
 import signal
 import threading
+import time
 from concurrent.futures import CancelledError
 
 import pytest
@@ -182,6 +183,25 @@ def test_threads_exclude_each_other_and_wait(locks):
     assert came.wait(LONG)
     follower.join()
     assert not waiting()
+
+
+def test_who_is_not_first_leaves_a_moment(locks, monkeypatch):
+    """Goal: who has been listed longest may have a free object first. Method: one who never asks for it, and how soon another has it."""
+    polls, came = [], []
+    monkeypatch.setattr(applock._lease.random, "uniform", lambda least, most: polls.append(least) or most)
+
+    def follow():
+        with Lease(connect, "customer", "their turn", wait=None):
+            came.append(time.monotonic())
+
+    with Lease(connect, "customer", "their turn"):
+        locks.announce("customer", "their turn", "JDOE", "desk")
+        follower = threading.Thread(target=follow)
+        follower.start()
+        until(lambda: len(polls) > 1)
+        released = time.monotonic()
+    follower.join()
+    assert came[0] - released > 0.045
 
 
 if DRIVER in ("psycopg", "psycopg-async"):

@@ -2499,12 +2499,25 @@ BEGIN
                 a.object_id,
                 CASE WHEN l.expires_ts IS NOT NULL THEN CAST(DAYS(l.expires_ts) - DAYS(v_now) AS BIGINT) * 86400000000
                     + CAST(MIDNIGHT_SECONDS(l.expires_ts) - MIDNIGHT_SECONDS(v_now) AS BIGINT) * 1000000
-                    + MICROSECOND(l.expires_ts) - MICROSECOND(v_now) ELSE 0 END AS free_in_us
+                    + MICROSECOND(l.expires_ts) - MICROSECOND(v_now) ELSE 0 END AS free_in_us,
+                CASE
+                    WHEN l.expires_ts IS NOT NULL THEN 'N'
+                    WHEN EXISTS (
+                        SELECT 1
+                        FROM appl_lock_waiter AS o
+                        WHERE o.object_type = a.object_type
+                            AND o.object_id = a.object_id
+                            AND o.expires_ts > v_now
+                            AND o.since_ts < a.since_ts
+                    ) THEN 'N'
+                    ELSE 'Y'
+                END AS first_fl
             FROM (
-                SELECT DISTINCT w.object_type, w.object_id
+                SELECT w.object_type, w.object_id, MIN(w.since_ts) AS since_ts
                 FROM appl_lock_waiter AS w
                 WHERE w.client_id = v_client_id
                     AND (w.until_ts IS NULL OR w.until_ts > v_now)
+                GROUP BY w.object_type, w.object_id
             ) AS a
             LEFT OUTER JOIN appl_lock AS l
                 ON l.object_type = a.object_type

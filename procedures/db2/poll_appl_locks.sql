@@ -1,12 +1,13 @@
 -- poll_appl_locks: show which objects that a program waits for are free or will be next, and keep its waiters listed.
 --
 -- Contract   One row for each object that a waiter of the program still waits for: free objects first, then by the end of their
---            locks, at most p_max_rows. A lock may be renewed or released meanwhile. The program's waiters stay listed for 30 s
---            or more, with each object's present holder.
+--            locks, at most p_max_rows. A lock may be renewed or released meanwhile. It is the turn of the program whose waiter
+--            has been listed longest. The program's waiters stay listed for 30 s or more, with each object's present holder.
 -- In         p_client_id 1..64, the waiting program. p_max_rows 1..10000, NULL = 1000. Trailing blanks are
 --            trimmed first.
 -- Out        A result set: object_type, object_id, free_in_us (microseconds until the lock ends, 0 when the
---            object is free), ordered by free_in_us, object_type, object_id.
+--            object is free), first_fl (Y when it is free, and the turn of this program; otherwise N), ordered by
+--            free_in_us, object_type, object_id.
 -- Raises     LK001 invalid argument. -911 and -913 as get_appl_lock.
 -- Locks      Normally nothing: S1 and S4 read committed rows without waiting (cur_commit, the default). Once in 30 s S2 locks
 --            the program's rows in appl_lock_waiter, and S3 those whose object has changed hands, to the end of the caller's
@@ -101,12 +102,25 @@ BEGIN
             SELECT
                 a.object_type,
                 a.object_id,
-                CASE WHEN l.expires_ts IS NOT NULL THEN MICROSECONDS(v_now, l.expires_ts) ELSE 0 END AS free_in_us
+                CASE WHEN l.expires_ts IS NOT NULL THEN MICROSECONDS(v_now, l.expires_ts) ELSE 0 END AS free_in_us,
+                CASE
+                    WHEN l.expires_ts IS NOT NULL THEN 'N'
+                    WHEN EXISTS (
+                        SELECT 1
+                        FROM appl_lock_waiter AS o
+                        WHERE o.object_type = a.object_type
+                            AND o.object_id = a.object_id
+                            AND o.expires_ts > v_now
+                            AND o.since_ts < a.since_ts
+                    ) THEN 'N'
+                    ELSE 'Y'
+                END AS first_fl
             FROM (
-                SELECT DISTINCT w.object_type, w.object_id
+                SELECT w.object_type, w.object_id, MIN(w.since_ts) AS since_ts
                 FROM appl_lock_waiter AS w
                 WHERE w.client_id = v_client_id
                     AND (w.until_ts IS NULL OR w.until_ts > v_now)
+                GROUP BY w.object_type, w.object_id
             ) AS a
             LEFT OUTER JOIN appl_lock AS l
                 ON l.object_type = a.object_type

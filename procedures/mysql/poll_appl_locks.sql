@@ -2,9 +2,10 @@
 --
 -- Contract   A row for each object that a waiter of the program still waits for: free objects first, then by the end of their
 --            locks. A lock may be renewed or released meanwhile. The program's waiters stay listed for 30 s or more, with the
---            object's present holder.
+--            object's present holder. It is the turn of the program whose waiter has been listed longest.
 -- In         p_max_rows: 1..10000, NULL = 1000.
--- Out        free_in_us: microseconds until the lock ends, 0 when the object is free. Ordered by that and the key.
+-- Out        free_in_us: microseconds until the lock ends, 0 when the object is free. first_fl: Y when it is free, and the turn of
+--            this program; otherwise N. Ordered by free_in_us and the key.
 -- Raises     LK001 invalid argument. LK003 an upgrade is replacing the routine.
 -- Locks      Normally nothing. Once in 30 s S2 locks the program's rows in appl_lock_waiter and in its index, to the end of the caller's
 --            transaction, at REPEATABLE READ also the gaps around them. S3 locks waiters whose object changed hands.
@@ -115,12 +116,21 @@ BEGIN
     SELECT
         a.object_type,
         a.object_id,
-        COALESCE(TIMESTAMPDIFF(MICROSECOND, v_now, l.expires_ts), 0) AS free_in_us
+        COALESCE(TIMESTAMPDIFF(MICROSECOND, v_now, l.expires_ts), 0) AS free_in_us,
+        IF(l.expires_ts IS NULL AND NOT EXISTS (
+            SELECT TRUE
+            FROM appl_lock_waiter AS o FORCE INDEX (PRIMARY)
+            WHERE o.object_type = a.object_type
+                AND o.object_id = a.object_id
+                    AND o.expires_ts > v_now
+                AND o.since_ts < a.since_ts
+        ), 'Y', 'N') AS first_fl
     FROM (
-        SELECT DISTINCT w.object_type, w.object_id
+        SELECT w.object_type, w.object_id, MIN(w.since_ts) AS since_ts
         FROM appl_lock_waiter AS w FORCE INDEX (appl_lock_waiter_client_ix)
         WHERE w.client_id = p_client_id
             AND (w.until_ts IS NULL OR w.until_ts > v_now)
+        GROUP BY w.object_type, w.object_id
     ) AS a
     LEFT JOIN appl_lock AS l FORCE INDEX (PRIMARY)
         ON l.object_type = a.object_type

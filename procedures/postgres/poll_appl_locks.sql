@@ -1,12 +1,13 @@
 -- poll_appl_locks: show which objects that a program waits for are free or will be next, and keep its waiters listed.
 --
 -- Contract   One row for each object that a waiter of the program still waits for: free objects first, then by the end of their
---            locks, at most p_max_rows. A lock may be renewed or released meanwhile. The program's waiters stay listed for 30 s
---            or more.
+--            locks, at most p_max_rows. A lock may be renewed or released meanwhile. It is the turn of the program whose waiter
+--            has been listed longest. The program's waiters stay listed for 30 s or more.
 -- In         p_client_id 1..64, the waiting program. p_max_rows 1..10000, NULL = 1000. Trailing blanks are
 --            trimmed first.
 -- Out        object_type, object_id, free_in_us (microseconds until the lock ends, 0 when the object is free),
---            ordered by free_in_us, object_type, object_id.
+--            first_fl (Y when it is free, and the turn of this program; otherwise N), ordered by free_in_us, object_type,
+--            object_id.
 -- Raises     LK001 invalid argument. 40001 as the engine has it.
 -- Locks      Normally nothing. Once in 30 s S1, and S3 after a change of holders, lock rows of the program in appl_lock_waiter,
 --            to the end of the caller's transaction; they skip rows that another transaction is changing.
@@ -49,7 +50,7 @@ BEGIN
 
     -- S2: when will each be free? The LIMIT forces a lookup by key for each object: a join would begin with the table that the
     -- statistics call small.
-    FOR object_type, object_id, free_in_us, v_holders_changed IN
+    FOR object_type, object_id, free_in_us, first_fl, v_holders_changed IN
         SELECT
             w.object_type,
             w.object_id,
@@ -57,9 +58,21 @@ BEGIN
                 WHEN l.expires_ts IS NULL THEN 0
                 ELSE (extract(epoch FROM least(l.expires_ts, '2262-01-01 00:00:00+00'::timestamptz) - v_now) * 1000000::numeric)::bigint
             END AS free_in_us,
+            CASE
+                WHEN l.expires_ts IS NOT NULL THEN 'N'
+                WHEN EXISTS (
+                    SELECT
+                    FROM appl_lock_waiter AS o
+                    WHERE o.object_type::text = w.object_type::text
+                        AND o.object_id::text = w.object_id::text
+                        AND o.expires_ts > v_now
+                        AND o.since_ts < w.since_ts
+                ) THEN 'N'
+                ELSE 'Y'
+            END AS first_fl,
             bool_or(coalesce(l.operator_id::text, '') <> ANY (w.holders)) OVER ()
         FROM (
-            SELECT r.object_type, r.object_id, pg_catalog.array_agg(r.holder_id::text) AS holders
+            SELECT r.object_type, r.object_id, pg_catalog.array_agg(r.holder_id::text) AS holders, min(r.since_ts) AS since_ts
             FROM appl_lock_waiter AS r
             WHERE r.client_id::text = v_client_id
                 AND (r.until_ts IS NULL OR r.until_ts > v_now)

@@ -77,7 +77,8 @@ BEGIN
         )
         INTO v_holder_department_id, v_fence, v_history_fl, v_awaited;
         IF FOUND THEN
-            IF v_awaited THEN
+            -- A pass sets applock.passing: the object is not free for others.
+            IF v_awaited AND current_setting('applock.passing', true) IS DISTINCT FROM 'on' THEN
                 -- The bound keeps a long line cheap; the cast cuts off what is too long for a channel.
                 PERFORM
                     pg_notify(f.channel, ':' || f.client_id::text),

@@ -15,7 +15,7 @@ FROM release_appl_lock_row(
 );
 
 -- name: PassApplLock :one
--- A release and, if it succeeds, a get by the next operator, in one statement: nobody finds the object free.
+-- A release and, if it succeeds, a get by the next operator, in one statement: nobody finds the object free. So nobody is told of the release.
 SELECT
     r.p_outcome::text AS released,
     coalesce(g.p_outcome, '')::text AS outcome,
@@ -26,7 +26,7 @@ FROM release_appl_lock_row(
     @object_type::text,
     @object_id::text,
     @operator_id::text,
-    @fence::bigint
+    CASE set_config('applock.passing', 'on', true) WHEN 'on' THEN @fence::bigint END
 ) AS r
 LEFT JOIN LATERAL (
     SELECT

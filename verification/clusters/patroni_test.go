@@ -171,9 +171,10 @@ func (c *patroni) blind(t *testing.T) {
 	t.Helper()
 	_, err := pgPool(t, c.dsn()).Exec(t.Context(), `
 		ALTER FUNCTION applock.poll_appl_locks(text, bigint) RENAME TO poll_appl_locks_seeing;
-		CREATE FUNCTION applock.poll_appl_locks(p_client_id text, p_max_rows bigint, OUT object_type text, OUT object_id text, OUT free_in_us bigint)
+		CREATE FUNCTION applock.poll_appl_locks(p_client_id text, p_max_rows bigint,
+			OUT object_type text, OUT object_id text, OUT free_in_us bigint, OUT first_fl text)
 		RETURNS SETOF record LANGUAGE sql AS $$
-			SELECT w.object_type::text, w.object_id::text, 3600000000 FROM applock.appl_lock_waiter AS w WHERE w.client_id = p_client_id
+			SELECT w.object_type::text, w.object_id::text, 3600000000, 'N' FROM applock.appl_lock_waiter AS w WHERE w.client_id = p_client_id
 		$$`)
 	if err != nil {
 		t.Fatal(err)

@@ -225,7 +225,9 @@ func poll(driver db.Driver) call {
 		awaited, err := driver.PollApplLocks(ctx, params)
 		var objects []map[string]any
 		for _, row := range awaited {
-			objects = append(objects, map[string]any{"object_type": row.ObjectType, "object_id": row.ObjectID, "free_in_us": row.FreeInUS})
+			objects = append(objects, map[string]any{
+				"object_type": row.ObjectType, "object_id": row.ObjectID, "free_in_us": row.FreeInUS, "first_fl": row.FirstFL,
+			})
 		}
 		return objects, err
 	}

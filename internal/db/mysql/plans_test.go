@@ -130,6 +130,7 @@ func requireFewReads(t *testing.T, handle *sql.DB) {
 			"ORDER BY object_type, object_id, operator_id, client_id LIMIT ?", []any{plannedPage}, plannedPage},
 		{"releases", "CALL release_appl_locks('ASMITH', 'customer', 'BOSS', 'ill', 'customer', '10000', ?, NULL)", []any{plannedPage}, plannedPage},
 		{"let all end", "UPDATE appl_lock SET expires_ts = UTC_TIMESTAMP(6) - INTERVAL 60 DAY", nil, plannedRows},
+		{"poll of what is free", "CALL poll_appl_locks('p1', 10000)", nil, plannedGrants},
 		{"let all waiters end", "UPDATE appl_lock_waiter SET expires_ts = UTC_TIMESTAMP(6) - INTERVAL 60 DAY", nil, plannedRows},
 		{"let all requests end", "UPDATE appl_lock_ask SET expires_ts = UTC_TIMESTAMP(6) - INTERVAL 60 DAY", nil, plannedRows},
 		{"purge", "CALL purge_appl_locks_row(1, ?)", []any{plannedPage}, 3 * plannedPage},

@@ -242,7 +242,7 @@ func TestWaitersTable(t *testing.T) {
 			t.Fatal(err)
 		}
 		awaited, err := place.Driver.PollApplLocks(t.Context(), db.PollApplLocksParams{ClientID: name(64), MaxRows: 10})
-		if err != nil || len(awaited) != 1 || awaited[0] != (db.AwaitedObject{ObjectType: name(64), ObjectID: name(255)}) {
+		if err != nil || len(awaited) != 1 || awaited[0] != (db.AwaitedObject{ObjectType: name(64), ObjectID: name(255), FirstFL: db.Yes}) {
 			t.Errorf("poll: %v, %v", awaited, err)
 		}
 		for _, key := range []string{"'', '1', 'o', 'c'", "'a:b', '1', 'o', 'c'", "'t', '', 'o', 'c'", "'t', '1', '', 'c'", "'t', '1', 'o', ''"} {

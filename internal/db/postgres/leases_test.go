@@ -14,6 +14,7 @@ import (
 
 	"github.com/applock/applock/internal/clients"
 	"github.com/applock/applock/internal/db"
+	"github.com/applock/applock/internal/testing/contract"
 	"github.com/applock/applock/internal/testing/testdb"
 )
 
@@ -72,7 +73,7 @@ func call(t *testing.T, pool *pgxpool.Pool, query string, args ...any) {
 }
 
 // Goal: a release sends a message if the object has a waiter, and only then: not for waiters of other objects, not for dead ones, not for
-// those who have given up waiting, and not for a release that releases nothing. Method: a connection that listens.
+// those who have given up waiting, not for a release that releases nothing, and not for a pass, after which the object is not free. Method: a connection that listens.
 func TestReleaseNotifiesWaitersOnly(t *testing.T) {
 	t.Parallel()
 	place := newPlace(t)
@@ -93,7 +94,19 @@ func TestReleaseNotifiesWaitersOnly(t *testing.T) {
 	call(t, pool, "CALL applock.ask_appl_lock('customer', '2', 'ASMITH', 'CS', 'p1', NULL, NULL)")
 	call(t, pool, releaseCall, "2", "JDOE") // nobody waits: a request is no waiter
 	requireMessages(t, pool, conn, "applock_appl_lock")
-	call(t, pool, releaseCall, "1", "JDOE")
+	driver := clients.Driver(testclient.Postgres(t, pool))
+	held, err := driver.InquireApplLock(t.Context(), db.InquireApplLockParams{ObjectType: "customer", ObjectID: "1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	passed, err := contract.Pass(t.Context(), driver,
+		db.ReleaseApplLockParams{ObjectType: "customer", ObjectID: "1", OperatorID: "JDOE", Fence: held.Lock.Fence},
+		db.GetApplLockParams{ObjectType: "customer", ObjectID: "1", OperatorID: "CLARK"})
+	if err != nil || passed.Next.Outcome != db.Acquired {
+		t.Fatalf("pass: %+v, %v", passed, err)
+	}
+	requireMessages(t, pool, conn, "applock_appl_lock")
+	call(t, pool, releaseCall, "1", "CLARK")
 	requireMessages(t, pool, conn, "applock_appl_lock", ":p1", "customer:1")
 
 	call(t, pool, getCall, "1", "JDOE")

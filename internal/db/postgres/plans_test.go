@@ -240,9 +240,10 @@ func measuredCalls(t *testing.T) []measuredCall {
 			"SELECT * FROM applock.release_appl_locks('ASMITH', 'customer', 'BOSS', 'ill', 'customer', '5', $1, NULL)", []any{page}, "",
 		},
 		{
-			"purge", 4*plannedRows + perRow*plannedGrants, "SELECT * FROM applock.purge_appl_locks_row(1, $1)", []any{plannedGrants},
+			"poll of what is free", perRow * plannedGrants, "SELECT * FROM applock.poll_appl_locks('p1', 10000)", nil,
 			"UPDATE applock.appl_lock SET expires_ts = now() - interval '60 d'",
 		},
+		{"purge", 4*plannedRows + perRow*plannedGrants, "SELECT * FROM applock.purge_appl_locks_row(1, $1)", []any{plannedGrants}, ""},
 		{
 			"purge of waiters", 4*plannedRows + perRow*plannedGrants, "SELECT * FROM applock.purge_appl_locks_row(1, $1)", []any{plannedGrants},
 			"UPDATE applock.appl_lock_waiter SET expires_ts = now() - interval '60 d'",

@@ -122,7 +122,10 @@ func requirePlans(t *testing.T, handle *sql.DB) {
 		}, []string{ofTheWaiters + byWaiterKey, "SEARCH w " + byProgram, ofTheTable + byKey}},
 		{"poll, S3", func(q *queries.Queries) error {
 			return errorOf(q.PollApplLocks(ctx, queries.PollApplLocksParams{ClientID: plannedProgram, MaxRows: 100}))
-		}, []string{"SEARCH r " + byProgram, sorts, "SCAN w", ofTheTable + byKey + " LEFT-JOIN", sorts}},
+		}, []string{
+			"SEARCH r " + byProgram, sorts + " FOR GROUP BY", "SCAN w", ofTheTable + byKey + " LEFT-JOIN", "SEARCH o " + byKey,
+			sorts + " FOR ORDER BY",
+		}},
 		{"list", func(q *queries.Queries) error {
 			return errorOf(q.ApplLockLive(ctx, queries.ApplLockLiveParams{AfterType: objectType, AfterID: plannedObject, MaxRows: 100}))
 		}, []string{ofTheTable + fromKey}},

@@ -20,6 +20,6 @@ func (d *Driver) PollApplLocks(ctx context.Context, params db.PollApplLocksParam
 		return d.queries().PollApplLocks(ctx, queries.PollApplLocksParams{ClientID: params.ClientID, MaxRows: params.MaxRows})
 	})
 	return db.Converted(rows, err, func(row queries.PollApplLocksRow) db.AwaitedObject {
-		return db.AwaitedObject{ObjectType: row.ObjectType, ObjectID: row.ObjectID, FreeInUS: row.FreeInUS}
+		return db.AwaitedObject{ObjectType: row.ObjectType, ObjectID: row.ObjectID, FreeInUS: row.FreeInUS, FirstFL: row.FirstFL}
 	})
 }

@@ -252,6 +252,8 @@ class Leased(abc.ABC):
             if not rows:  # a server that took over may not have the waiters
                 return await self._announce(max(give_up - now(), 1))
             if rows[0].free_in_us == 0:
+                if rows[0].first_fl == "N":  # a moment for the program whose turn it is
+                    await self._wait_for(self._ended, min(0.05, left))
                 return
             pause = min(pause * 2, 1, rows[0].free_in_us / 1e6)
 

@@ -206,7 +206,8 @@ class Operations:
 
     @operation
     def poll(self, client: Id, *, max_rows: int | None = None) -> Call[list[Row]]:
-        """Return the objects that a program waits for, the earliest to be free first, with ``free_in_us``. It keeps the waiters listed."""
+        """Return the objects that a program waits for, the earliest to be free first, with ``free_in_us`` and ``first_fl``: Y when
+        it is free, and the turn of the program, whose waiter has been listed longest. It keeps the waiters listed."""
         return self._call(rows_of, "poll_appl_locks", text("client", client), number("max_rows", max_rows))
 
     @operation

@@ -139,8 +139,8 @@ module Applock
       nil
     end
 
-    # The objects that a program waits for, the earliest to be free first: rows with object_type, object_id and free_in_us. It keeps the
-    # waiters listed.
+    # The objects that a program waits for, the earliest to be free first: rows with object_type, object_id, free_in_us, and first_fl,
+    # which is Y when it is free and the turn of the program, whose waiter has been listed longest. It keeps the waiters listed.
     def poll(client, max_rows: nil)
       call("poll_appl_locks", client, whole(:max_rows, max_rows))
     end

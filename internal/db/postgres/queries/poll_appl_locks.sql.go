@@ -13,7 +13,8 @@ const pollApplLocks = `-- name: PollApplLocks :many
 SELECT
     object_type::text AS object_type,
     object_id::text AS object_id,
-    free_in_us::bigint AS free_in_us
+    free_in_us::bigint AS free_in_us,
+    first_fl::text AS first_fl
 FROM poll_appl_locks($1::text, $2::bigint)
 `
 
@@ -21,6 +22,7 @@ type PollApplLocksRow struct {
 	ObjectType string
 	ObjectID   string
 	FreeInUS   int64
+	FirstFL    string
 }
 
 func (q *Queries) PollApplLocks(ctx context.Context, clientID string, maxRows int64) ([]PollApplLocksRow, error) {
@@ -32,7 +34,12 @@ func (q *Queries) PollApplLocks(ctx context.Context, clientID string, maxRows in
 	var items []PollApplLocksRow
 	for rows.Next() {
 		var i PollApplLocksRow
-		if err := rows.Scan(&i.ObjectType, &i.ObjectID, &i.FreeInUS); err != nil {
+		if err := rows.Scan(
+			&i.ObjectType,
+			&i.ObjectID,
+			&i.FreeInUS,
+			&i.FirstFL,
+		); err != nil {
 			return nil, err
 		}
 		items = append(items, i)

@@ -13,16 +13,26 @@ const pollApplLocks = `-- name: PollApplLocks :many
 SELECT
     w.object_type,
     w.object_id,
-    CAST(coalesce(l.expires_ts - w.now_ts, 0) AS INTEGER) AS free_in_us
+    CAST(coalesce(l.expires_ts - w.now_ts, 0) AS INTEGER) AS free_in_us,
+    CAST(iif(l.expires_ts IS NULL AND NOT EXISTS (
+        SELECT 1
+        FROM appl_lock_waiter AS o
+        WHERE o.object_type = w.object_type
+            AND o.object_id = w.object_id
+            AND o.expires_ts > w.now_ts
+            AND o.since_ts < w.since_ts
+    ), 'Y', 'N') AS TEXT) AS first_fl
 FROM (
-    SELECT DISTINCT
+    SELECT
         r.object_type,
         r.object_id,
-        t.now_ts
+        t.now_ts,
+        min(r.since_ts) AS since_ts
     FROM appl_lock_waiter AS r INDEXED BY appl_lock_waiter_client_ix
     CROSS JOIN (SELECT CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000 AS now_ts) AS t
     WHERE r.client_id = ?1
         AND (r.until_ts IS NULL OR r.until_ts > t.now_ts)
+    GROUP BY r.object_type, r.object_id, t.now_ts
 ) AS w
 LEFT JOIN appl_lock_live AS l
     ON l.object_type = w.object_type
@@ -40,6 +50,7 @@ type PollApplLocksRow struct {
 	ObjectType string
 	ObjectID   string
 	FreeInUS   int64
+	FirstFL    string
 }
 
 func (q *Queries) PollApplLocks(ctx context.Context, arg PollApplLocksParams) ([]PollApplLocksRow, error) {
@@ -51,7 +62,12 @@ func (q *Queries) PollApplLocks(ctx context.Context, arg PollApplLocksParams) ([
 	var items []PollApplLocksRow
 	for rows.Next() {
 		var i PollApplLocksRow
-		if err := rows.Scan(&i.ObjectType, &i.ObjectID, &i.FreeInUS); err != nil {
+		if err := rows.Scan(
+			&i.ObjectType,
+			&i.ObjectID,
+			&i.FreeInUS,
+			&i.FirstFL,
+		); err != nil {
 			return nil, err
 		}
 		items = append(items, i)
@@ -91,7 +107,7 @@ type PollApplLocksDueParams struct {
 // In         The arguments as the facade has checked and trimmed them.
 // Out        S1: whether the listing of a waiter must be extended, or its stored holder is out of date. S3: object_type,
 //
-//	object_id, free_in_us, ordered by free_in_us, object_type, object_id.
+//	object_id, free_in_us, first_fl, ordered by free_in_us, object_type, object_id.
 //
 // Raises     Nothing of its own; SQLITE_BUSY as the engine has it.
 // Locks      S1 and S3 none. S2 the one write lock of the database file, to the end of the caller's transaction.

@@ -394,7 +394,8 @@ public final class ApplLocks {
      * @throws SQLException as documented at the class
      */
     public List<Waiter.Awaited> poll(String client, Long maxRows) throws SQLException {
-        return calls.call("poll_appl_locks", row -> new Waiter.Awaited(object(row), row.getLong("free_in_us")), client, maxRows);
+        return calls.call("poll_appl_locks",
+                row -> new Waiter.Awaited(object(row), row.getLong("free_in_us"), "Y".equals(row.getString("first_fl"))), client, maxRows);
     }
 
     /**
@@ -563,8 +564,7 @@ public final class ApplLocks {
     public List<Event> history(Filter filter) throws SQLException {
         return calls.read("appl_lock_history", List.of("event_id"), filter, row -> new Event(
                 row.getLong("event_id"), instant(row, "event_ts"), object(row), row.getString("event"), row.getString("actor_id"),
-                row.getString("db_user"), row.getString("program"),
-                new Owner(row.getString("from_operator_id"), row.getString("from_department_id")),
+                row.getString("db_user"), row.getString("program"), new Owner(row.getString("from_operator_id"), row.getString("from_department_id")),
                 new Owner(row.getString("to_operator_id"), row.getString("to_department_id")),
                 row.getLong("from_fence"), row.getLong("to_fence"), row.getString("reason")));
     }

@@ -23,6 +23,7 @@ public record Waiter(
      *
      * @param object what is waited for
      * @param freeInMicros microseconds until it is free, without a renewal or a release before; 0 if it is free now
+     * @param first whether it is free, and the turn of the program, whose waiter has been listed longest
      */
-    public record Awaited(ApplObject object, long freeInMicros) {}
+    public record Awaited(ApplObject object, long freeInMicros, boolean first) {}
 }

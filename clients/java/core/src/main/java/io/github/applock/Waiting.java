@@ -10,6 +10,7 @@ import java.util.concurrent.TimeUnit;
 final class Waiting implements AutoCloseable {
     private static final long FIRST_PAUSE = TimeUnit.MILLISECONDS.toNanos(20);
     private static final long LONGEST_PAUSE = TimeUnit.MILLISECONDS.toNanos(500);
+    private static final long MOMENT = TimeUnit.MILLISECONDS.toNanos(50);
 
     private final ApplLocks locks;
     private final ApplObject object;
@@ -51,7 +52,11 @@ final class Waiting implements AutoCloseable {
         try {
             List<Waiter.Awaited> awaited = locks.poll(owner.operator(), null);
             if (!awaited.isEmpty()) {
-                return awaited.get(0).freeInMicros() > 0;
+                boolean held = awaited.get(0).freeInMicros() > 0;
+                if (!held && !awaited.get(0).first()) {
+                    TimeUnit.NANOSECONDS.sleep(Math.min(left(), MOMENT)); // for the program whose turn it is
+                }
+                return held;
             }
             announced = true;
             locks.announce(object, owner, owner.operator(), most == null ? null : Rows.roundedUp(most));

@@ -118,6 +118,19 @@ class LeaseTest {
         }
     }
 
+    /** Goal: who has been listed longest may have a free object first. Method: one who never asks for it, and how long another waits. */
+    @ParameterizedTest
+    @EnumSource
+    void leavesAMomentToTheFirst(Server server) throws Exception {
+        server.locks().announce(object, new Owner("JDOE", ""), "desk", null);
+        try (Waiting waiting = new Waiting(server.locks(), object, new Owner("ASMITH", ""), null)) {
+            waiting.untilFree(null); // listed
+            long began = System.nanoTime();
+            waiting.untilFree(null);
+            assertThat(Duration.ofNanos(System.nanoTime() - began)).isGreaterThan(Duration.ofMillis(69));
+        }
+    }
+
     /** Goal: an interrupt ends the wait, and leaves nothing. Method: interrupt a thread that is listed. */
     @ParameterizedTest
     @EnumSource

@@ -2,7 +2,9 @@
 package wire
 
 import (
+	"bytes"
 	"context"
+	"io"
 	"net"
 	"net/url"
 	"sync"
@@ -103,13 +105,7 @@ func (w *Wire) connect(client net.Conn) {
 		})
 	})
 	group.Go(func() {
-		w.carry(hearer, server, func([]byte) bool {
-			w.mutex.Lock()
-			delay := w.delay
-			w.mutex.Unlock()
-			time.Sleep(delay)
-			return true
-		})
+		w.carry(hearer, w.late(server), func([]byte) bool { return true })
 		if hearer.isCutOff.Load() {
 			w.Landed.Add(1)
 		}
@@ -119,6 +115,48 @@ func (w *Wire) connect(client net.Conn) {
 	delete(w.ends, client)
 	delete(w.ends, server)
 	w.mutex.Unlock()
+}
+
+// late is the server's end whose pieces arrive late, each by the same time, as over a long cable.
+func (w *Wire) late(server net.Conn) net.Conn {
+	pieces := make(chan latePiece, 1000)
+	go func() {
+		defer close(pieces)
+		buffer := make([]byte, 64*1024)
+		for {
+			n, err := server.Read(buffer)
+			w.mutex.Lock()
+			due := time.Now().Add(w.delay)
+			w.mutex.Unlock()
+			if n > 0 {
+				pieces <- latePiece{bytes.Clone(buffer[:n]), due}
+			}
+			if err != nil {
+				return
+			}
+		}
+	}()
+	return &lateConn{Conn: server, pieces: pieces}
+}
+
+type latePiece struct {
+	bytes []byte
+	due   time.Time
+}
+
+type lateConn struct {
+	net.Conn
+
+	pieces <-chan latePiece
+}
+
+func (c *lateConn) Read(buffer []byte) (int, error) {
+	piece, ok := <-c.pieces
+	if !ok {
+		return 0, io.EOF
+	}
+	time.Sleep(time.Until(piece.due))
+	return copy(buffer, piece.bytes), nil
 }
 
 // picks reports whether pick strands a piece, and for how long.

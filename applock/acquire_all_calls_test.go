@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -67,7 +68,7 @@ func TestAcquireAllSendsFewStatements(t *testing.T) {
 	})
 }
 
-// Goal: many who stop waiting at once are taken off the list by a few calls. Method: 400 wait for what somebody else holds, and
+// Goal: many who stop waiting at once are taken off the list by a few calls. Method: 400 wait for objects that somebody else holds, and
 // are cancelled while the list is locked, so that all have left before the first call ends; count what the client sends until the list
 // is empty.
 func TestManyRetractionsAreFewStatements(t *testing.T) {
@@ -76,15 +77,16 @@ func TestManyRetractionsAreFewStatements(t *testing.T) {
 	dsn := testclient.Lent(t, onPostgres)
 	client, sent := counted(t, dsn)
 	other := onPlace(t, dsn)
-	if _, err := other.Acquire(t.Context(), applock.AcquireRequest{Object: nightly, MaxHold: time.Hour}); err != nil {
-		t.Fatal(err)
-	}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	var group sync.WaitGroup
-	for range waiters {
+	for i := range waiters {
+		request := applock.AcquireRequest{Object: applock.Object{Type: "job", ID: strconv.Itoa(i)}, MaxHold: time.Hour}
+		if _, err := other.Acquire(t.Context(), request); err != nil {
+			t.Fatal(err)
+		}
 		group.Go(func() {
-			if lease, err := client.Acquire(ctx, applock.AcquireRequest{Object: nightly, MaxHold: time.Hour}); err == nil {
+			if lease, err := client.Acquire(ctx, request); err == nil {
 				t.Errorf("%s is had by two", lease.Object())
 			}
 		})

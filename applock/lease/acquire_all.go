@@ -225,7 +225,7 @@ func (q *queue) reserve(claims []claim, turn applock.Object) (known map[applock.
 	for _, claim := range claims {
 		state := objects.states[claim.object]
 		switch {
-		case state != nil && turn != (applock.Object{}) && time.Now().Before(state.turns.pause):
+		case state != nil && turn != (applock.Object{}) && state.isLeft():
 			return nil, nil, fmt.Errorf("%w: it is the turn of other programs to have %s", applock.ErrBusy, claim.object)
 		case claim.unique:
 		case state != nil && state.holder != nil && state.holder.grant.Owner.Operator == claim.owner.Operator:

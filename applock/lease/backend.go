@@ -27,7 +27,7 @@ import (
 //  7. A call that failed because others were changing the object is ErrBusy, and one that reached no server is ErrUnreachable: waiters go on
 //     waiting.
 //  8. A backend whose objects other programs can take is a Poller. One that sends messages is a Notifier, too. One that shows waiters is an
-//     Announcer. One that can hand a grant to another owner is a Transferrer. One that can do so in a single call, for the next caller of
+//     Announcer, and one that knows those of other programs and their order a Crowd. One that can hand a grant to another owner is a Transferrer. One that can do so in a single call, for the next caller of
 //     the same program, is a Passer.
 //  9. A backend that has opened something is an io.Closer. Leases.Close closes it, last.
 //  10. It passes the package locktest.
@@ -55,6 +55,8 @@ type Poller interface {
 type PollAnswer struct {
 	// Free are the objects that could be free. A needless one costs a call of Get.
 	Free []applock.Object
+	// Later are further free objects, for which a waiter of another program has been listed longer. A [Crowd] has them.
+	Later []applock.Object
 	// Next is when to ask again at the latest; zero leaves that to the caller.
 	Next time.Duration
 	// Unlisted are awaited objects without a listed waiter, from an Announcer that polls by its list. Their waiters are announced again.

@@ -38,19 +38,22 @@
 // Messages and polls are hints: only the backend's answer to a get counts. If the backend is a [Passer], a release passes the object on to
 // the first waiter in this process in the same call, and nobody else finds the object free.
 //
-// Fairness. Programs that always have a waiter for an object get it equally often, however many waiters each has. They take rows of turns, one
-// program after the other:
+// Fairness. Programs that want one object take rows of turns. Where the backend knows who waits (a [Crowd], as the tables, Redis and etcd
+// are), the program whose waiter has been listed longest has the next row. So between two rows of one program each other listed program
+// has had one, however many waiters each has:
 //
-//   - A row ends when every waiter of its beginning has had a turn and 1/20 s is over, or 2 s if no other program was seen within the last
-//     minute. It ends at the latest after 2 s or 10,000 turns.
-//   - After a row the program leaves the object alone for 1/20 s. If it has seen several other holders in turn within the last minute, it
-//     waits up to 1/5 s, longer than programs whose turns ended earlier.
-//   - If a message names the program that has waited longest, that program asks at once. The others ask when they have heard nothing of
-//     the object for 1/20 s.
-//   - Without a waiter in the program, a released object is free for others at once.
+//   - A row ends with the first turn that ends later than 1/4 s after its beginning, if others are listed. That is asked every 1/4 s, so no row
+//     lasts for more than 1/2 s beyond the hold under way. Then the program goes to the end of the list.
+//   - A program that is told that it is first asks at once. The others ask if that one has not taken the object for 1/4 s, one after the
+//     other in the order of the list. So a program that has died costs the others at most half of their turns until it is not listed any more.
+//   - A program that is not listed yet loses its place, not its turn. A caller that finds the object free when it comes may have it before
+//     those who are listed.
+//   - Elsewhere, as with advisory locks, nobody knows who waits: a row lasts for 1/2 s and two turns at least. Then the program leaves the
+//     object alone for 1/20 s, and chance decides.
 //
-// An [Announcer] first lists one waiter for an object, and the waiters behind it after a second. A [Poller] polls every 10 to 250 ms, and
-// at least every 5 s if a [Notifier] brings messages.
+// An [Announcer] lists up to eight waiters of a program for an object: the first one after 1/20 s, or at once if another program has the
+// object, and those behind it after a second. A [Poller] polls every 5 to 250 ms, and at least every 5 s if a [Notifier] brings messages;
+// rarely enough that polls take a twenty-fifth of the server's time, for which the time on the network does not count.
 //
 // Failures:
 //
@@ -100,7 +103,7 @@
 //
 //	held       a hold has the object              nobody; a hint has the hold verified
 //	unsettled  a take may still have to be undone nobody
-//	resting    a row of turns is over             nobody, unless a message names this program first
+//	resting    it is another program's turn       nobody, until this program is told that it is first, or the other one is late
 //	asking     the first waiter's get is sent     that one only
 //	awaited    somebody waits                     the first waiter
 //	unused     nobody waits                       the next caller

@@ -67,6 +67,9 @@ func (l *Leases) hold(ctx context.Context, claim claim, grant applock.Grant, sta
 	}
 	h, first := l.keeper.keep(ctx, claim, grant, started)
 	state.taken(h)
+	if l.crowd != nil && state.row.isToAsk() {
+		l.background.Go(func() { l.learnOthers(l.stopped, h, false) })
+	}
 	return first
 }
 

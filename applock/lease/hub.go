@@ -21,7 +21,7 @@ import (
 // Without a listener the poller begins with a pause of pollFastest to pollFast, by the cost of a poll. The longer nothing happens, the
 // longer the pause: a thousandth of the quiet time, at most pollSlowest. With a listener it polls only for safety: soon after each
 // newcomer, whose listing a release may have missed, and then ever more rarely, up to pollSafe. It always polls when the next lock expires.
-// Polls take at most maxPollShare of the time. Slow polls that would need a longer pause than pollDearest run once in that time.
+// Polls take at most maxPollShare of the server's time. Slow polls that would need a longer pause than pollDearest run once in that time.
 type hub struct {
 	leases *Leases
 
@@ -30,7 +30,8 @@ type hub struct {
 	polling   bool
 	changed   time.Time // the last newcomer or free object
 	failing   outage    // of polls
-	listeners int       // the number of listeners that receive messages
+	way       way
+	listeners int // the number of listeners that receive messages
 	newcomer  chan struct{}
 	// random returns a number from 0 to 1, for the jitter.
 	random func() float64
@@ -101,13 +102,6 @@ func (h *hub) unwatch(object applock.Object) {
 	}
 }
 
-// isWatched reports whether an object is watched.
-func (h *hub) isWatched(object applock.Object) bool {
-	h.mutex.Lock()
-	defer h.mutex.Unlock()
-	return h.objects[object] > 0
-}
-
 // wakePoller makes the poller ask soon.
 func (h *hub) wakePoller() {
 	select {
@@ -136,14 +130,36 @@ func (h *hub) run(backend Poller) {
 	if source, ok := h.leases.backend.(Notifier); ok {
 		h.leases.background.Go(func() { h.listen(ctx, source) })
 	}
-	var costs pollCosts
 	for {
-		began := time.Now()
 		next, err := h.poll(ctx, backend)
-		cost := costs.typical(time.Since(began))
+		cost := h.cost()
 		if !h.sleep(ctx, h.pause(cost, next, err), time.Duration(float64(cost)/newcomerShare)) {
 			return
 		}
+	}
+}
+
+// cost is the server's part of a typical poll.
+func (h *hub) cost() time.Duration {
+	h.mutex.Lock()
+	defer h.mutex.Unlock()
+	return h.way.poll() - h.way.least()
+}
+
+// answered records how long an answered call took.
+func (h *hub) answered(took time.Duration) {
+	h.mutex.Lock()
+	defer h.mutex.Unlock()
+	h.way.add(took)
+}
+
+// polled is answered for a poll, which may have had no answer.
+func (h *hub) polled(took time.Duration, err error) {
+	h.mutex.Lock()
+	defer h.mutex.Unlock()
+	h.way.addPoll(took)
+	if err == nil {
+		h.way.add(took)
 	}
 }
 
@@ -162,18 +178,23 @@ func (h *hub) poll(ctx context.Context, backend Poller) (time.Duration, error) {
 	limited, cancel := context.WithTimeout(ctx, pollLimit)
 	defer cancel()
 	answer, err := backend.Poll(limited, h.waited())
+	h.polled(time.Since(asked), err)
 	if err != nil {
 		h.failed(ctx, asked, err)
 		return pollFailure, err
 	}
 	h.recovered()
 	for _, object := range answer.Free {
-		h.leases.queue.wake(object, asked)
+		h.leases.queue.offer(object, h.rank(), asked)
+	}
+	for _, object := range answer.Later {
+		h.leases.queue.offer(object, Later, asked)
 	}
 	if h.leases.lister != nil && len(answer.Unlisted) > 0 {
 		h.leases.lister.relist(answer.Unlisted, asked)
 	}
 	h.noteFree(answer.Free)
+	h.noteFree(answer.Later)
 	return cmp.Or(answer.Next, forever), nil
 }
 
@@ -225,8 +246,31 @@ func (h *hub) outage() outage {
 // wakeAll wakes all waiters. Each makes an attempt.
 func (h *hub) wakeAll(asked time.Time) {
 	for object := range h.waited() {
-		h.leases.queue.wake(object, asked)
+		h.leases.queue.offer(object, Unranked, asked)
 	}
+}
+
+// rank is that of an object of which a poll says that nobody else is first.
+func (h *hub) rank() Rank {
+	if h.leases.crowd == nil {
+		return Unranked
+	}
+	return First
+}
+
+// patience is how long another program may take for its turn, and the number of the last poll.
+func (h *hub) patience() (pause time.Duration, poll int) {
+	pause = h.pauseFor(patience)
+	h.mutex.Lock()
+	defer h.mutex.Unlock()
+	return pause, h.way.polled
+}
+
+// pauseFor is how long an object is left to another program: for least, and until that has polled and asked, if its way is as long as ours.
+func (h *hub) pauseFor(least time.Duration) time.Duration {
+	h.mutex.Lock()
+	defer h.mutex.Unlock()
+	return h.varied(least + min(time.Since(h.changed)/pollSlowdown, pollSlowest) + 2*h.way.poll())
 }
 
 // pause is how long the poller sleeps after a poll.
@@ -244,8 +288,8 @@ func (h *hub) pause(cost, next time.Duration, err error) time.Duration {
 	if len(h.objects) == 0 {
 		pause = lingering
 	}
+	pause = h.varied(pause)
 	h.mutex.Unlock()
-	pause = h.about(pause)
 	return max(min(pause, next), min(shareOf(cost-pollFree), pollDearest))
 }
 
@@ -256,21 +300,12 @@ func shareOf(cost time.Duration) time.Duration { return time.Duration(float64(co
 func (h *hub) about(pause time.Duration) time.Duration {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
+	return h.varied(pause)
+}
+
+// varied is about with the mutex held.
+func (h *hub) varied(pause time.Duration) time.Duration {
 	return time.Duration(float64(pause) * (1 - jitter + 2*jitter*h.random()))
-}
-
-// pollCosts are the costs of the last polls.
-type pollCosts struct {
-	last  [5]time.Duration
-	polls int
-}
-
-// typical adds a cost and returns the median, which a single slow poll does not change.
-func (c *pollCosts) typical(cost time.Duration) time.Duration {
-	c.last[c.polls%len(c.last)] = cost
-	c.polls++
-	known := slices.Sorted(slices.Values(c.last[:min(c.polls, len(c.last))]))
-	return known[(len(known)-1)/2]
 }
 
 // sleep waits for the pause to end, or for a newcomer and others that come shortly after it. It returns false when the poller is to end.
@@ -325,7 +360,7 @@ func (h *hub) receive(ctx context.Context, source Listener) error {
 		if err != nil {
 			return err
 		}
-		h.leases.queue.receive(message, h.about(othersPause))
+		h.leases.queue.offer(message.Object, message.Rank, time.Now().Add(-stale))
 	}
 }
 

@@ -150,7 +150,7 @@ func (l *lateTakes) releaseOne(take lateTake) error {
 	err := l.leases.releaseOnce(l.leases.shutdownCtx, take.grant)
 	isEnded := err == nil || isGone(err)
 	if err == nil || isEnded && take.isUncertain {
-		l.leases.queue.wake(take.grant.Object, time.Now())
+		l.leases.queue.offer(take.grant.Object, Unranked, time.Now())
 	}
 	take.isUncertain = !isEnded
 	isAnswered := isEnded || isRefused(err) || errors.Is(err, applock.ErrInvalid)

@@ -26,6 +26,8 @@ type Leases struct {
 	hooks   Hooks
 	// isShared is true if other programs can take the objects, too.
 	isShared bool
+	// crowd knows whether others wait, nil if nobody does.
+	crowd Crowd
 	// passer passes grants on, nil if the backend cannot. cannotPass is true after the backend has refused to.
 	passer     Passer
 	cannotPass atomic.Bool
@@ -79,6 +81,7 @@ func New(backend Backend, config Config) *Leases {
 	leases.stopped, leases.stop = context.WithCancel(context.Background())
 	leases.shutdownCtx, leases.shutdown = context.WithCancelCause(context.Background())
 	_, leases.isShared = backend.(Poller)
+	leases.crowd, _ = backend.(Crowd)
 	leases.passer, _ = backend.(Passer)
 	leases.sets, _ = backend.(setReleaser)
 	leases.queue, leases.keeper, leases.hub = newQueue(leases), newKeeper(leases, config.CheckInterval), newHub(leases)
@@ -271,12 +274,4 @@ func uniqueName() string {
 func nameOn(host string) string {
 	host = strings.ToValidUTF8(strings.ReplaceAll(host, " ", "_"), "_")
 	return fmt.Sprintf("%.*s/%d/%s", maxHostName, host, os.Getpid(), rand.Text()[:randomChars])
-}
-
-// programOf returns the common part of one process's unique names. Any other name is returned as it is.
-func programOf(operator string) string {
-	if i := strings.LastIndexByte(operator, '/'); i > 0 {
-		return operator[:i]
-	}
-	return operator
 }

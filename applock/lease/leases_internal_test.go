@@ -327,7 +327,7 @@ func TestManyCancelledWaiters(t *testing.T) {
 	}
 }
 
-// Goal: a waiter that a holder of the same program serves soon causes no call to the list and no poll. Method: a hundred hand-overs between
+// Goal: a waiter that a holder of the same program serves soon causes no call to the list and no poll. Method: forty hand-overs between
 // two callers, each of whom holds for 10 ms.
 func TestShortWaitsAreNotListed(t *testing.T) {
 	t.Parallel()
@@ -337,7 +337,7 @@ func TestShortWaitsAreNotListed(t *testing.T) {
 		var group sync.WaitGroup
 		for range 2 {
 			group.Go(func() {
-				for range 50 {
+				for range 20 {
 					lease, err := leases.Acquire(t.Context(), nightly())
 					if err != nil {
 						t.Error(err)
@@ -479,54 +479,53 @@ func TestRenewalsAreMadeReadyOnce(t *testing.T) {
 	})
 }
 
-// Goal: a row of turns ends when every waiter of its beginning has had a turn and 1/20 s is over, or 2 s if no other program was seen within
-// the last minute; at the latest after two seconds and one turn, or after the limit of very quick turns. A program that has seen several
-// others in turn then waits for longer, and forgets them after a minute. Method: rows without Leases.
+// Goal: a row of turns ends when it is long and others wait; and where nobody knows whether they do, when it is twice as long. A gap begins
+// another one. Method: rows of turns without a backend.
 func TestARowEnds(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		waiting, turns int
-		others         []string // which were seen to hold the object before the row
-		lasts          time.Duration
-		isOver         bool
+		lasts, gap time.Duration
+		turns      int
+		others     bool
+		knows      bool
+		isOver     bool
 	}{
-		"no turn was handed on":  {waiting: 100, turns: 1, lasts: time.Hour},
-		"long":                   {waiting: 100, turns: 2, lasts: 2 * time.Second, isOver: true},
-		"alone":                  {waiting: 1, turns: 2, lasts: 2*time.Second - 1},
-		"alone, long":            {waiting: 1, turns: 2, lasts: 2 * time.Second, isOver: true},
-		"beside another":         {waiting: 1, turns: 2, others: []string{"host/1/a"}, lasts: 50*time.Millisecond - 1},
-		"beside another, over":   {waiting: 1, turns: 2, others: []string{"host/1/a"}, lasts: 50 * time.Millisecond, isOver: true},
-		"most quick turns":       {waiting: 20_000, turns: 10_000},
-		"more quick turns":       {waiting: 20_000, turns: 10_001, isOver: true},
-		"some have had no turn":  {waiting: 3, turns: 3, others: []string{"host/1/a"}, lasts: time.Second},
-		"each has had its turn":  {waiting: 3, turns: 4, others: []string{"host/1/a"}, lasts: time.Second, isOver: true},
-		"another, but long ago":  {waiting: 1, turns: 2, others: []string{"host/1/a", ""}, lasts: time.Second},
-		"several are remembered": {waiting: 1, turns: 2, others: []string{"host/1/a", "host/2/b"}, lasts: time.Second, isOver: true},
+		"short":              {lasts: longRow - 1, others: true, knows: true},
+		"long":               {lasts: longRow, others: true, knows: true, isOver: true},
+		"alone":              {lasts: time.Hour, knows: true},
+		"unknown":            {lasts: 2*longRow - 1},
+		"unknown, long":      {lasts: 2 * longRow, turns: 2, isOver: true},
+		"unknown, one turn":  {lasts: 2 * longRow, turns: 1},
+		"a gap within a row": {lasts: longRow, gap: rowGap - 1, others: true, knows: true, isOver: true},
+		"a gap":              {lasts: longRow, gap: rowGap, others: true, knows: true},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			row := turns{}
-			for _, other := range c.others {
-				if other == "" {
-					time.Sleep(time.Minute)
-					continue
-				}
-				row.refused(other)
+			leases := &Leases{isShared: true}
+			if c.knows {
+				leases.crowd = crowdOf(true)
 			}
-			for range c.turns {
-				row.taken(c.waiting)
-			}
+			s := objectState{objects: &objects{queue: newQueue(leases)}}
+			s.row.taken()
 			time.Sleep(c.lasts)
-			if row.isOver() != c.isOver {
-				t.Errorf("%s: over after %s: %t, want %t", name, c.lasts, !c.isOver, c.isOver)
+			s.row.ended = time.Now()
+			time.Sleep(c.gap)
+			if c.turns != 1 {
+				s.row.taken()
 			}
-			row.end()
-			if isPolite := row.delay() > 0; isPolite != (len(c.others) == 2 && c.others[1] != "") {
-				t.Errorf("%s: waits for others: %t", name, isPolite)
-			}
-			time.Sleep(time.Minute)
-			if row.delay() > 0 {
-				t.Errorf("%s: waits for others after a minute", name)
+			s.row.others = c.others
+			if s.isRowOver() != c.isOver {
+				t.Errorf("%s: over: %t, want %t", name, !c.isOver, c.isOver)
 			}
 		})
 	}
+}
+
+// crowdOf is a Crowd that always gives the same answer.
+type crowdOf bool
+
+func (c crowdOf) Others(context.Context, applock.Object) (ahead, behind int, err error) {
+	if c {
+		ahead = 1
+	}
+	return ahead, 0, nil
 }

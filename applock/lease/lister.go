@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/applock/applock/applock"
@@ -122,6 +125,42 @@ func (l *lister) relist(objects []applock.Object, asked time.Time) {
 			listings.update(found)
 		}
 	}
+}
+
+// moveBack takes names off the list, and lists them again.
+func (l *lister) moveBack(ctx context.Context, listed []*listing) {
+	moving, keys := l.beginMoving(listed)
+	limited, cancel := context.WithTimeout(ctx, askLimit)
+	defer cancel()
+	var failed atomic.Bool
+	var group sync.WaitGroup
+	for some := range slices.Chunk(keys, l.atOnce) {
+		group.Go(func() {
+			if l.retract(limited, some) != nil {
+				failed.Store(true)
+			}
+		})
+	}
+	group.Wait()
+	listings, unlock := l.lock()
+	defer unlock()
+	for _, found := range moving {
+		found.listed, found.busy = failed.Load(), false
+		listings.update(found)
+	}
+}
+
+// beginMoving returns those of the listings that are listed. One that is being listed is behind others anyway.
+func (l *lister) beginMoving(listed []*listing) (moving []*listing, keys []listingKey) {
+	_, unlock := l.lock()
+	defer unlock()
+	for _, found := range listed {
+		if found.listed && !found.busy && found.waiting > 0 {
+			found.busy = true
+			moving, keys = append(moving, found), append(keys, found.key)
+		}
+	}
+	return moving, keys
 }
 
 // update schedules a call about a change.

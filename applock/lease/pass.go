@@ -19,12 +19,14 @@ type passed struct {
 
 // passOn ends the grant of a released hold: it passes the object on to the next waiter here, or releases it.
 func (l *Leases) passOn(ctx context.Context, h *hold, grant applock.Grant) error {
-	next, claim := l.queue.successor(h)
-	if next == nil {
-		return l.release(ctx, grant)
-	}
 	ctx, cancel := context.WithTimeout(ctx, releaseLimit)
 	defer cancel()
+	l.learnOthers(ctx, h, true)
+	next, claim := l.queue.successor(h)
+	if next == nil {
+		l.moveBack(ctx, h)
+		return l.release(ctx, grant)
+	}
 	sent := l.now() // before the request, so that the lease here never outlasts the backend's
 	got, err := l.passOnce(ctx, grant, claim)
 	switch {
@@ -54,8 +56,7 @@ func (q *queue) successor(h *hold) (*waiter, claim) {
 		return nil, claim{}
 	}
 	next := state.first()
-	isOthers := l.isShared && (state.turns.isOver() || time.Now().Before(state.turns.pause))
-	if next == nil || !next.heeds || isOthers || l.keeper.putOffFor() > 0 {
+	if next == nil || !next.heeds || state.isRowOver() || l.keeper.putOffFor() > 0 {
 		return nil, claim{}
 	}
 	state.asking = true

@@ -75,24 +75,33 @@ func TestTurnsArePassedOn(t *testing.T) {
 	})
 }
 
-// Goal: those who wait for long are listed all of them. Method: behind a holder for two seconds.
-func TestAllWaitersAreListedInTheEnd(t *testing.T) {
+// Goal: of those who wait for long the first ones are listed, and those who come after them once they have left. Method: many behind a holder,
+// of whom some give up.
+func TestTheFirstWaitersAreListed(t *testing.T) {
 	t.Parallel()
 	playPass(t, fakebackend.Fault{}, func(t *testing.T, p program) {
 		holder := p.acquire(t, anHour(nightly))
+		impatient, giveUp := context.WithCancel(t.Context())
 		for range 5 {
+			go func() { _, _ = p.Acquire(impatient, anHour(nightly)) }()
+		}
+		time.Sleep(time.Millisecond)
+		for range 20 {
 			go func() { release(t, p.acquire(t, anHour(nightly))) }()
 		}
-		time.Sleep(500 * time.Millisecond)
-		if n := p.backend.Waiting(); n != 1 {
-			t.Errorf("%d are listed after half a second, want 1", n)
+		requireListed := func(want int) {
+			t.Helper()
+			time.Sleep(2 * time.Second)
+			if n := p.backend.Waiting(); n != want {
+				t.Errorf("%d are listed, want %d", n, want)
+			}
 		}
-		time.Sleep(1500 * time.Millisecond)
-		if n := p.backend.Waiting(); n != 5 {
-			t.Errorf("%d are listed after two seconds, want 5", n)
-		}
+		requireListed(8)
+		giveUp()
+		requireListed(8)
 		release(t, holder)
 		time.Sleep(time.Minute)
+		requireListed(0)
 	})
 }
 

@@ -4,6 +4,7 @@ import (
 	"container/list"
 	"context"
 	"errors"
+	"iter"
 	"math"
 	"time"
 
@@ -20,11 +21,13 @@ const (
 	// askAgain is the pause after a failed attempt. It doubles up to askAgainSlowest.
 	askAgain        = 20 * time.Millisecond
 	askAgainSlowest = 2 * time.Second
-	// unlistedWait is how long a new waiter is neither listed nor polled for, unless it is refused because a holder elsewhere has the object.
+	// unlistedWait is how long a waiter stays the first one before it is listed and polled for, unless it is refused because a holder elsewhere
+	// has the object. A waiter that a holder here serves sooner costs the backend nothing.
 	unlistedWait = 50 * time.Millisecond
-	// unlistedBehind is the same if the program has listed another waiter for the object. Other programs see that one, and with short turns
-	// this waiter gets the object before it would be listed.
+	// unlistedBehind is the same for those behind it: other programs see the first one.
 	unlistedBehind = time.Second
+	// mostListed is how many waiters a program lists for an object: enough for people to see who waits.
+	mostListed = 8
 	// outagePatience is how long a waiter waits for an unreachable backend.
 	outagePatience = 30 * time.Second
 )
@@ -68,9 +71,22 @@ type objectState struct {
 	seenAt time.Time
 	// elsewhere is true after a refusal, until there is a hold here.
 	elsewhere bool
-	// turns are the row of turns of this program. fading is true while the object is about to be forgotten.
-	turns  turns
+	// row is the row of turns of this program. Until pause it leaves the object to others. fading is true while the object is about to be
+	// forgotten.
+	row    row
+	pause  time.Time
 	fading bool
+	// othersTurn is since when the free object has been another program's turn, and when that was last told, after which poll. ahead is
+	// how many programs have their turn before this one, as far as is known. timed is true while a timer runs that asks again.
+	othersTurn struct {
+		since, told time.Time
+		poll, ahead int
+		timed       bool
+	}
+	// leading is the first waiter, since led. listing is true while a timer runs that has waiters listed.
+	leading *waiter
+	led     time.Time
+	listing bool
 	// failure is why the last attempt failed, nil after a refusal.
 	failure error
 	// news, if not nil, is closed when one of the above changes.
@@ -85,6 +101,9 @@ type waiter struct {
 	came    time.Time
 
 	claim claim
+	// watched is true once polls ask for the waiter. listing is in the backend's list, nil if it is not listed.
+	watched bool
+	listing *listing
 	// heeds is true while the waiter sleeps and can get the object by a pass. gone is true when it has left.
 	heeds, gone bool
 	// passed is the result of a pass, until the waiter takes it.
@@ -141,7 +160,8 @@ func (s *objectState) see(holder applock.Holder, elsewhere bool) {
 func (s *objectState) taken(holder *hold) {
 	s.holder = holder
 	s.see(holder.asHolder(), false)
-	s.turns.taken(s.waiters.Len() - 1)
+	s.row.taken()
+	s.othersTurn.told = time.Time{}
 	s.notify()
 }
 
@@ -169,10 +189,10 @@ func (s *objectState) advance() {
 	case s.holder != nil:
 	case s.unsettled > 0:
 		s.missed = true
-	case s.isFreeForOthers() || first == nil:
+	case first == nil:
 		s.forget()
 	default:
-		first.wake()
+		first.wake() // if the object is left to others, it is listed
 	}
 }
 
@@ -182,7 +202,7 @@ func (s *objectState) forget() {
 	isUnused := s.holder == nil && s.unsettled == 0 && s.first() == nil
 	switch {
 	case !isUnused || s.fading:
-	case (!s.isShared() || s.turns.isPast()) && s.objects.states[s.object] == s:
+	case (!s.isShared() || s.row.isPast() && !s.isLeft()) && s.objects.states[s.object] == s:
 		delete(s.objects.states, s.object)
 	default:
 		s.fading = true
@@ -205,24 +225,56 @@ func (s *objectState) later(pause time.Duration, change func()) {
 	})
 }
 
-// isFreeForOthers begins a pause if one is due, and reports whether there is one.
-func (s *objectState) isFreeForOthers() bool {
-	if s.isShared() && s.turns.isOver() {
-		s.turns.end()
-		s.leaveToOthers(othersPause + s.turns.delay()) // without the delay it would ask before the delayed ones
+// lead keeps the first waiter, and has it listed if it stays the first one. Otherwise it could be asleep.
+func (s *objectState) lead() {
+	first := s.first()
+	if first != s.leading {
+		s.leading, s.led = first, time.Now()
 	}
-	return time.Now().Before(s.turns.pause)
+	if first != nil && !s.listing && s.isShared() {
+		s.listAfter(unlistedWait)
+	}
 }
 
-// leaveToOthers makes a pause.
-func (s *objectState) leaveToOthers(pause time.Duration) {
-	s.turns.pause = time.Now().Add(pause)
+// listAfter wakes those waiters after a pause that are to be listed then, and goes on with the others.
+func (s *objectState) listAfter(pause time.Duration) {
+	s.listing = true
 	s.later(pause, func() {
-		s.notify()
-		if first := s.first(); first != nil {
-			first.wake()
+		s.listing = false
+		for w := range s.firsts() {
+			left := s.unlistedFor(w)
+			switch {
+			case w.watched:
+			case left > 0:
+				s.listAfter(left)
+				return
+			default:
+				w.wake()
+			}
 		}
 	})
+}
+
+// unlistedFor is for how much longer a waiter is not to be listed, unless the first one changes.
+func (s *objectState) unlistedFor(w *waiter) time.Duration {
+	switch {
+	case w != s.first():
+		return unlistedBehind - time.Since(s.led)
+	case s.elsewhere || s.isLeft():
+		return 0
+	}
+	return unlistedWait - time.Since(s.led)
+}
+
+// firsts are the waiters that are listed, in the end.
+func (s *objectState) firsts() iter.Seq[*waiter] {
+	return func(yield func(*waiter) bool) {
+		for at, n := s.waiters.Front(), 0; at != nil && n < mostListed; at, n = at.Next(), n+1 {
+			if w, _ := at.Value.(*waiter); !yield(w) {
+				return
+			}
+		}
+	}
 }
 
 // vacate removes a hold from its object.
@@ -234,55 +286,10 @@ func (q *queue) vacate(h *hold) {
 		return
 	}
 	state.see(h.asHolder(), false)
-	state.turns.last = time.Now()
+	state.row.ended = time.Now()
 	state.holder = nil
+	state.endRow()
 	state.advance()
-}
-
-// wake wakes the first waiter for an object that is said to be free since asked. If the object is held here, the hold may be lost, and is
-// verified.
-func (q *queue) wake(object applock.Object, asked time.Time) {
-	objects, unlock := q.lock()
-	defer unlock()
-	state := objects.states[object]
-	switch {
-	case state == nil:
-	case state.holder != nil && state.holder.began.Before(asked):
-		state.holder.verify()
-	case state.first() == nil || time.Now().Before(state.turns.pause):
-	case state.holder == nil && state.turns.delay() > 0:
-		state.leaveToOthers(state.turns.delay())
-	default:
-		state.first().wake()
-	}
-}
-
-// receive is wake for a message. If another program is to ask first, this one waits for a moment without news of the object: then the other
-// one does not want the object any more, or holds it.
-func (q *queue) receive(message Message, moment time.Duration) {
-	if !q.heedsRank(message, moment) {
-		q.wake(message.Object, time.Now().Add(-stale))
-	}
-}
-
-// heedsRank reports whether the message's rank decides who asks.
-func (q *queue) heedsRank(message Message, moment time.Duration) bool {
-	objects, unlock := q.lock()
-	defer unlock()
-	state := objects.states[message.Object]
-	if state == nil || state.holder != nil || state.first() == nil {
-		return false
-	}
-	switch message.Rank {
-	case First:
-		state.turns.pause = time.Time{}
-		state.first().wake()
-	case Later:
-		state.leaveToOthers(moment)
-	case Unranked:
-		return false
-	}
-	return true
 }
 
 func (q *queue) enqueue(asker context.Context, claim claim) (*waiter, error) {
@@ -292,7 +299,9 @@ func (q *queue) enqueue(asker context.Context, claim claim) (*waiter, error) {
 		return nil, applock.ErrClosed
 	}
 	self := &waiter{asker: asker, claim: claim, woken: make(chan struct{}, 1), came: time.Now()}
-	self.element = objects.of(claim.object).waiters.PushBack(self)
+	state := objects.of(claim.object)
+	self.element = state.waiters.PushBack(self)
+	state.lead()
 	return self, nil
 }
 
@@ -307,6 +316,7 @@ func (q *queue) dequeue(self *waiter) {
 	state, unlock := q.lockFor(self)
 	defer unlock()
 	state.waiters.Remove(self.element)
+	state.lead()
 	self.gone = true
 	if self.passed != nil && self.passed.lease != nil {
 		q.leases.abandon(self.passed.lease)
@@ -314,14 +324,34 @@ func (q *queue) dequeue(self *waiter) {
 	state.advance()
 }
 
-func (q *queue) isTurnOf(self *waiter) bool {
+// isTurnOf reports whether a waiter may make an attempt now. A caller that does not wait need not leave the object to others.
+func (q *queue) isTurnOf(self *waiter, waits bool) bool {
 	state, unlock := q.lockFor(self)
 	defer unlock()
-	if state.holder != nil || state.first() != self || time.Now().Before(state.turns.pause) {
+	if state.holder != nil || state.first() != self || waits && state.isLeft() {
 		return false
 	}
 	state.missed = state.unsettled > 0
 	return !state.missed
+}
+
+// isToList reports whether a waiter is to be listed and polled for: it is one of the first.
+func (q *queue) isToList(self *waiter) bool {
+	state, unlock := q.lockFor(self)
+	defer unlock()
+	for w := range state.firsts() {
+		if w == self {
+			return state.unlistedFor(w) <= 0
+		}
+	}
+	return false
+}
+
+// listed records that polls ask for a waiter, and its listing, if any.
+func (q *queue) listed(self *waiter, its *listing) {
+	_, unlock := q.lock()
+	defer unlock()
+	self.watched, self.listing = true, its
 }
 
 // beginAsking returns the claim for the waiter's attempt. endAsking records the attempt's result.
@@ -359,7 +389,7 @@ func (q *queue) learn(self *waiter, err error) {
 	switch {
 	case errors.As(err, &held):
 		state.see(held.Holder, true)
-		state.turns.refused(held.Holder.Owner.Operator)
+		state.row = row{}
 	case isBusy(err) || isOutage(err):
 		state.failure = err
 	}

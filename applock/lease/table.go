@@ -31,6 +31,7 @@ type clientOperations interface {
 	Poll(ctx context.Context, clientID string, maxRows int) ([]db.AwaitedObject, error)
 	Announce(ctx context.Context, object applock.Object, owner applock.Owner, clientID string, wait time.Duration) error
 	Retract(ctx context.Context, waiters []db.RetractApplLockWaiterParams) error
+	Others(ctx context.Context, object applock.Object, clientID string) (ahead, behind int, err error)
 	Listen(ctx context.Context) (db.Listener, error)
 }
 
@@ -38,6 +39,7 @@ var (
 	_ Backend     = (*table)(nil)
 	_ Poller      = (*table)(nil)
 	_ Announcer   = (*table)(nil)
+	_ Crowd       = (*table)(nil)
 	_ Notifier    = (*table)(nil)
 	_ Transferrer = (*table)(nil)
 	_ Passer      = (*table)(nil)
@@ -127,7 +129,12 @@ func pollAnswer(rows []db.AwaitedObject) (answer PollAnswer) {
 			answer.Next = time.Duration(row.FreeInUS) * time.Microsecond
 			break
 		}
-		answer.Free = append(answer.Free, applock.Object{Type: row.ObjectType, ID: row.ObjectID})
+		object := applock.Object{Type: row.ObjectType, ID: row.ObjectID}
+		if row.FirstFL == db.Yes {
+			answer.Free = append(answer.Free, object)
+		} else {
+			answer.Later = append(answer.Later, object)
+		}
 	}
 	return answer
 }
@@ -168,6 +175,11 @@ func (t *table) retractMany(ctx context.Context, waiters []listingKey) error {
 		}
 	}
 	return t.operations.Retract(ctx, params)
+}
+
+// Others reads the list of waiters.
+func (t *table) Others(ctx context.Context, object applock.Object) (ahead, behind int, err error) {
+	return t.operations.Others(ctx, object, t.clientID)
 }
 
 // Listen listens to messages of releases, if the database has them.

@@ -1,93 +1,230 @@
 package lease
 
-import "time"
+import (
+	"context"
+	"log/slog"
+	"time"
 
-// turns are a row of turns that waiters of this program take one after the other. Meanwhile the polls of other programs never see the
-// object free. So the row ends when every waiter of its beginning has had a turn, and the program leaves the object alone for a moment. A
-// program with rivals then waits before its next attempt; the more recent its last row, the longer.
-type turns struct {
-	began  time.Time // zero: no row
-	last   time.Time // when a turn ended
-	quota  int
-	handed int
-	// ended is when the last row ended, and length how long it was.
-	ended  time.Time
-	length time.Duration
-	// Until pause this program leaves the object to others.
-	pause time.Time
-	// outsiders is when another program was last seen to hold the object, and other is that program.
-	outsiders time.Time
-	other     string
-	// rivals is when other last changed from one program to another.
-	rivals time.Time
+	"github.com/applock/applock/applock"
+)
+
+// Crowd is a [Backend] that knows the waiters of other programs, whose polls and messages say whose turn it is.
+type Crowd interface {
+	// Others returns how many other programs have a waiter listed for the object: those ahead have been listed longer than this program, and
+	// the others are behind. If this program is not listed, all are ahead.
+	Others(ctx context.Context, object applock.Object) (ahead, behind int, err error)
+}
+
+// row is a row of turns that callers of this program take one after the other. Meanwhile other programs never see the object free for long.
+// So once the row has lasted longRow and others wait, the program releases the object and leaves it to them until it is its turn.
+type row struct {
+	began time.Time // zero: no row
+	turns int
+	ended time.Time // when the last turn ended
+	// others is true if other programs waited when it was last asked, at asked. asking is true while it is asked.
+	others bool
+	asked  time.Time
+	asking bool
 }
 
 const (
-	// leastRow is the shortest row if other programs want the object, and longRow if none is known.
-	leastRow = 50 * time.Millisecond
-	longRow  = 2 * time.Second
-	// mostTurns limits a row of very quick turns.
-	mostTurns = 10_000
+	// longRow is half of the 0.5 s that are promised. In the other half it is asked whether others wait.
+	longRow = 250 * time.Millisecond
 	// rowGap is the longest time without a holder here within a row.
 	rowGap = 100 * time.Millisecond
-	// othersPause is how long this program leaves the object alone: several polls of a waiter that came within the last minute.
-	othersPause = 50 * time.Millisecond
-	// courtesy is the delay right after a row of this program.
-	courtesy = 4 * othersPause
-	// remembered is how long other programs are remembered.
-	remembered = time.Minute
+	// aMoment is how long a program leaves an object to others if nobody knows whether they wait: a few of their pauses between polls.
+	aMoment = 50 * time.Millisecond
+	// patience is how long this program waits for another one whose turn it is, beyond the time that this one needs to learn of that: half a row.
+	// So a program that does not want its turn any more, or is gone, costs the others half of their turns until it is not listed any more.
+	patience = longRow
+	// longPause is how long a program leaves an object to others that wait, if it does not learn whose turn it is.
+	longPause = 2 * time.Second
+	// askLimit limits the question whether others wait.
+	askLimit = 500 * time.Millisecond
 )
 
-// taken records that a waiter of this program has the object, while others of it wait.
-func (t *turns) taken(waiting int) {
-	if t.began.IsZero() {
-		t.began, t.quota, t.handed = time.Now(), max(1, waiting), 0
+// taken records that a caller of this program has the object.
+func (r *row) taken() {
+	if r.began.IsZero() || !r.ended.IsZero() && time.Since(r.ended) >= rowGap {
+		*r = row{began: time.Now(), asking: r.asking}
+	}
+	r.turns++
+	r.ended = time.Time{}
+}
+
+// isLong reports whether the row ends if others wait.
+func (r *row) isLong() bool { return !r.began.IsZero() && time.Since(r.began) >= longRow }
+
+// isToAsk reports whether it is time to ask whether others wait.
+func (r *row) isToAsk() bool { return r.isLong() && !r.asking && time.Since(r.asked) >= longRow }
+
+// isPast reports whether the last turn is long over.
+func (r *row) isPast() bool { return time.Since(r.ended) >= rowGap }
+
+// learnOthers asks whether others wait for an object that is held here, if that was not asked for longRow and decides on the end of a row: when
+// a turn begins, and when one ends that was long, and somebody here waits for the next one.
+func (l *Leases) learnOthers(ctx context.Context, h *hold, isEnd bool) {
+	if l.crowd == nil || !l.queue.beginAskingForOthers(h, isEnd) {
 		return
 	}
-	t.handed++
-}
-
-// refused records that an operator of another program has the object.
-func (t *turns) refused(operator string) {
-	t.end()
-	t.outsiders = time.Now()
-	program := programOf(operator)
-	if t.other != "" && t.other != program {
-		t.rivals = t.outsiders
+	ctx, cancel := context.WithTimeout(ctx, askLimit)
+	defer cancel()
+	ahead, behind, err := l.crowd.Others(ctx, h.grant.Object)
+	if err != nil {
+		l.logger.LogAttrs(ctx, slog.LevelInfo, "it is unknown whether other programs wait, as if they did",
+			slog.String("object", h.grant.Object.String()), slog.Any("error", err))
 	}
-	t.other = program
+	l.queue.endAskingForOthers(h, ahead+behind > 0 || err != nil)
 }
 
-func (t *turns) end() {
-	if !t.began.IsZero() {
-		t.ended, t.length = time.Now(), time.Since(t.began)
-		t.began = time.Time{}
+func (q *queue) beginAskingForOthers(h *hold, isEnd bool) bool {
+	objects, unlock := q.lock()
+	defer unlock()
+	state := objects.states[h.grant.Object]
+	if state == nil || state.holder != h || !state.row.isToAsk() || isEnd && state.first() == nil {
+		return false
+	}
+	state.row.asking = true
+	return true
+}
+
+func (q *queue) endAskingForOthers(h *hold, others bool) {
+	objects, unlock := q.lock()
+	defer unlock()
+	if state := objects.states[h.grant.Object]; state != nil {
+		state.row.others, state.row.asked, state.row.asking = others, time.Now(), false
 	}
 }
 
-// delay is how long this program waits before it asks for a free object: courtesy right after its last row, a quarter of that after one more
-// row's length, and ever less. (Its own rounds would be no measure: a long wait would make the program wait even longer.) It is zero if no
-// two other programs are known to take turns.
-func (t *turns) delay() time.Duration {
-	if t.length <= 0 || t.rivals.IsZero() || time.Since(t.rivals) >= remembered {
-		return 0
+// isRowOver reports whether the row has lasted long enough. Where nobody knows whether others wait, they might, and a row has two turns at least.
+func (s *objectState) isRowOver() bool {
+	leases := s.objects.queue.leases
+	switch {
+	case !leases.isShared || !s.row.isLong():
+		return false
+	case leases.crowd != nil:
+		return s.row.others
 	}
-	lengths := 1 + float64(time.Since(t.ended))/float64(t.length)
-	return time.Duration(float64(courtesy) / (lengths * lengths))
+	return s.row.turns > 1 && time.Since(s.row.began) >= 2*longRow
 }
 
-// isPast reports whether the last turn and the pause after it are long over.
-func (t *turns) isPast() bool {
-	return time.Since(t.last) >= rowGap && !time.Now().Before(t.pause)
+// moveBack takes this program's waiters off the list, before the release that ends a row. They are listed again, behind those who wait by then:
+// so each of these has a row before this program's next one.
+func (l *Leases) moveBack(ctx context.Context, h *hold) {
+	if listed := l.queue.listedAtEnd(h); len(listed) > 0 {
+		l.lister.moveBack(ctx, listed)
+	}
 }
 
-// isOver reports whether the row has lasted long enough.
-func (t *turns) isOver() bool {
-	least := longRow
-	if time.Since(t.outsiders) < remembered {
-		least = leastRow
+// listedAtEnd returns the listings of the waiters if the row is over.
+func (q *queue) listedAtEnd(h *hold) (listed []*listing) {
+	objects, unlock := q.lock()
+	defer unlock()
+	state := objects.states[h.grant.Object]
+	if state == nil || state.holder != h || !state.isRowOver() {
+		return nil
 	}
-	lasted := time.Since(t.began)
-	isLong := t.handed >= mostTurns || t.handed > 0 && lasted >= longRow
-	return !t.began.IsZero() && (isLong || t.handed >= t.quota && lasted >= least)
+	for w := range state.firsts() {
+		if w.listing != nil {
+			listed = append(listed, w.listing)
+		}
+	}
+	return listed
+}
+
+// endRow ends the row if it is over. From then on the object is left to others.
+func (s *objectState) endRow() {
+	if !s.isRowOver() {
+		return
+	}
+	s.row = row{}
+	if s.objects.queue.leases.crowd != nil {
+		s.leaveToOthers(longPause)
+	} else {
+		s.leaveToOthers(s.objects.queue.leases.hub.pauseFor(aMoment))
+	}
+}
+
+// leaveToOthers makes a pause, after which it is asked whose turn it is, or where nobody knows, for the object.
+func (s *objectState) leaveToOthers(pause time.Duration) {
+	s.pause = time.Now().Add(pause)
+	s.later(pause, func() {
+		s.notify()
+		leases := s.objects.queue.leases
+		switch first := s.first(); {
+		case first == nil || s.isLeft():
+		case leases.crowd != nil:
+			leases.hub.wakePoller()
+		default:
+			first.wake()
+		}
+	})
+}
+
+// isLeft reports whether this program leaves the object to others.
+func (s *objectState) isLeft() bool { return time.Now().Before(s.pause) }
+
+// offer tells of an object that is said to be free since asked, and whose turn it is. If it is another program's, this one asks after some
+// patience, in which no poll finds the object held: then the other one does not want it any more.
+func (q *queue) offer(object applock.Object, rank Rank, asked time.Time) {
+	patience, poll := q.leases.hub.patience()
+	objects, unlock := q.lock()
+	defer unlock()
+	state := objects.states[object]
+	switch {
+	case state == nil:
+	case state.holder != nil:
+		if state.holder.began.Before(asked) { // it may be lost
+			state.holder.verify()
+		}
+	case state.first() == nil:
+	case rank == First || rank == Later && state.isPassedOver(patience, poll, asked):
+		state.pause = time.Time{}
+		state.first().wake()
+	case rank == Unranked && !state.isLeft():
+		state.first().wake()
+	}
+}
+
+// isPassedOver reports whether the object is another program's turn for longer than patience. Otherwise it is left to that one.
+func (s *objectState) isPassedOver(patience time.Duration, poll int, asked time.Time) bool {
+	turn, now := &s.othersTurn, time.Now()
+	// A message, whose time is long past, says that somebody has had the object.
+	if asked.Before(turn.told) || poll > turn.poll+1 || now.Sub(turn.told) >= longRow {
+		turn.since, turn.ahead = now, 1
+	}
+	turn.poll, turn.told = poll, now
+	left := time.Duration(turn.ahead)*patience - now.Sub(turn.since)
+	if left <= 0 {
+		turn.since = now
+		return true
+	}
+	s.pause = now.Add(left)
+	if !turn.timed {
+		turn.timed = true
+		s.later(min(left, longRow/2), func() {
+			turn.timed = false
+			leases := s.objects.queue.leases
+			leases.hub.wakePoller()
+			if s.isLeft() && s.first() != nil && turn.ahead == 1 {
+				leases.background.Go(func() { leases.learnPlace(s.object) })
+			}
+		})
+	}
+	return false
+}
+
+// learnPlace asks how many programs are ahead of this one, when the first of them is late: each has its turn before this one.
+func (l *Leases) learnPlace(object applock.Object) {
+	ctx, cancel := context.WithTimeout(l.stopped, askLimit)
+	defer cancel()
+	ahead, _, err := l.crowd.Others(ctx, object)
+	if err != nil {
+		return // another poll will tell
+	}
+	objects, unlock := l.queue.lock()
+	defer unlock()
+	if state := objects.states[object]; state != nil {
+		state.othersTurn.ahead = max(ahead, 1)
+	}
 }

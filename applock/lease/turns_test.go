@@ -14,9 +14,9 @@ import (
 	"github.com/applock/applock/applock/lease/internal/fakebackend"
 )
 
-// Goal: no program starves: each waiter has the object within three fair turns, the time in which each worker has it once. Method: workers
-// in several programs that hold it again and again, evenly and in one program against a single one in another, on a backend that only
-// answers polls and on one that sends messages.
+// Goal: no program starves: each waiter has the object within three fair turns, the time in which each worker has it once; where nobody knows
+// whose turn it is, within six, since chance decides. Method: workers in several programs that hold it again and again, evenly and in one
+// program against a single one in another, on a backend that only answers polls and on one that lists waiters.
 func TestFairTurns(t *testing.T) {
 	t.Parallel()
 	const holds, rounds = 300 * time.Millisecond, 40
@@ -34,7 +34,10 @@ func TestFairTurns(t *testing.T) {
 						total += number
 					}
 					fair := time.Duration(total) * (holds + time.Millisecond)
-					longest := 3 * fair
+					longest := 6 * fair
+					if messages {
+						longest = 3 * fair
+					}
 					ctx, cancel := context.WithTimeout(t.Context(), rounds*fair)
 					defer cancel()
 					var group sync.WaitGroup
@@ -129,7 +132,7 @@ func TestOneProgramAsksFirst(t *testing.T) {
 		programs = 10
 		journey  = time.Millisecond
 	)
-	for name, late := range map[string]time.Duration{"alive": 4 * journey, "dead": 70 * time.Millisecond} {
+	for name, late := range map[string]time.Duration{"alive": 4 * journey, "dead": 350 * time.Millisecond} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {

@@ -19,8 +19,6 @@ type wait struct {
 	asked   time.Time // when the last attempt began
 	// silence is why the last attempt had no answer, nil if it had one.
 	silence error
-	// refused is true once the backend has said that the object is held.
-	refused bool
 	// watched is true once the hub watches the object. listing is the waiter's name in the backend's list, if there is one.
 	watched bool
 	listing *listing
@@ -97,7 +95,7 @@ func withLimit(ctx context.Context, maxWait time.Duration) (context.Context, con
 func (w *wait) askOnce(ctx context.Context) error {
 	l := w.leases
 	for ctx.Err() == nil {
-		if l.queue.isTurnOf(w.self) {
+		if l.queue.isTurnOf(w.self, false) {
 			err := w.ask(ctx)
 			l.queue.learn(w.self, err)
 			if endedBy(ctx, err) {
@@ -125,7 +123,7 @@ func (w *wait) tryTurn(ctx, limited context.Context) (done bool, err error) {
 		w.lease = got.lease
 		return got.lease != nil || !w.isToWait(got.err), got.err
 	}
-	if !w.leases.queue.isTurnOf(w.self) {
+	if !w.leases.queue.isTurnOf(w.self, true) {
 		return false, nil
 	}
 	asking, cancel := w.timeToAnswer(ctx, limited)
@@ -187,7 +185,11 @@ var errGivenUp = fmt.Errorf("given up before its answer came: %w", applock.ErrOu
 func (w *wait) ask(limited context.Context) error {
 	asking, cancel := context.WithTimeoutCause(limited, outagePatience, errNoAnswer)
 	defer cancel()
+	began := time.Now()
 	err := w.attempt(asking, w.leases.queue.beginAsking(w.self))
+	if err == nil || errors.Is(err, applock.ErrHeld) {
+		w.leases.hub.answered(time.Since(began))
+	}
 	w.leases.queue.endAsking(w.self, err)
 	return w.noteSilence(limited, err)
 }
@@ -223,7 +225,7 @@ func (w *wait) isToWait(err error) bool {
 	}
 	switch {
 	case errors.Is(err, applock.ErrHeld):
-		w.failing, w.again, w.refused = time.Time{}, askAgain, true
+		w.failing, w.again = time.Time{}, askAgain
 		return true
 	case isOutage(err), errors.Is(err, errTooLate): // a lease that is shorter than its own round trip is always too late
 		since := w.leases.hub.outage().since
@@ -270,10 +272,9 @@ func endedBy(limited context.Context, err error) bool {
 	return limited.Err() != nil && errors.Is(err, context.Cause(limited)) && !errors.Is(err, applock.ErrOutcomeUnknown)
 }
 
-// list makes the hub watch the object and lists the waiter until the end of the wait. It does so after a refusal or a moment: a waiter that
-// gets the object from a holder of the same program before that costs the backend nothing.
+// list makes the hub watch the object and lists the waiter until the end of the wait, once it is to be.
 func (w *wait) list(limited context.Context) {
-	if w.watched || limited.Err() != nil || !w.refused && w.unlistedFor() > 0 {
+	if w.watched || limited.Err() != nil || !w.leases.queue.isToList(w.self) {
 		return
 	}
 	w.watched = true
@@ -284,15 +285,8 @@ func (w *wait) list(limited context.Context) {
 		}
 		w.listing = w.leases.lister.list(w.claim, limit)
 	}
+	w.leases.queue.listed(w.self, w.listing)
 	w.leases.hub.watch(w.claim.object) //nolint:contextcheck // it polls for others, too
-}
-
-// unlistedFor is how much longer the waiter stays unlisted, unless it is refused.
-func (w *wait) unlistedFor() time.Duration {
-	if w.leases.hub.isWatched(w.claim.object) {
-		return time.Until(w.self.came.Add(unlistedBehind))
-	}
-	return time.Until(w.self.came.Add(unlistedWait))
 }
 
 func (w *wait) unlist() {
@@ -319,7 +313,7 @@ func (w *wait) lastAttempt(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return w.endOf(ctx, l.queue.verdict(w.self))
 	}
-	if time.Since(w.asked) >= lastAnswer && time.Now().Before(w.latest()) && l.queue.isTurnOf(w.self) {
+	if time.Since(w.asked) >= lastAnswer && time.Now().Before(w.latest()) && l.queue.isTurnOf(w.self, true) {
 		limited, cancel := context.WithDeadline(ctx, w.latest())
 		defer cancel()
 		err := w.ask(limited)
@@ -343,11 +337,7 @@ func (w *wait) lastAttempt(ctx context.Context) error {
 func (w *wait) pause(limited context.Context) error {
 	failure := w.leases.queue.failureOf(w.self)
 	if failure == nil {
-		pause := lookAgain
-		if !w.watched {
-			pause = max(w.unlistedFor(), 0)
-		}
-		return w.sleep(limited, pause, w.self.woken)
+		return w.sleep(limited, lookAgain, w.self.woken)
 	}
 	if err := w.sleep(limited, askAgain, nil); err != nil {
 		return err

@@ -38,8 +38,10 @@ var (
 	_ lease.Backend     = (*backend)(nil)
 	_ lease.Poller      = (*backend)(nil)
 	_ lease.Announcer   = (*backend)(nil)
+	_ lease.Crowd       = (*backend)(nil)
 	_ lease.Notifier    = (*backend)(nil)
 	_ lease.Transferrer = (*backend)(nil)
+	_ lease.Passer      = (*backend)(nil)
 	_ io.Closer         = (*backend)(nil)
 )
 
@@ -81,6 +83,13 @@ func (b *backend) Transfer(
 		return b.mismatch(ctx, former, present)
 	})
 	grant.Outcome = applock.OutcomeTransferred
+	return grant, err
+}
+
+// Pass is [lease.Passer.Pass]: without it others could take what is free for a moment between two turns of this program.
+func (b *backend) Pass(ctx context.Context, former applock.Grant, to applock.Owner, ttl time.Duration) (applock.Grant, error) {
+	grant, err := b.Transfer(ctx, former, to, ttl)
+	grant.Outcome = applock.OutcomeAcquired
 	return grant, err
 }
 

@@ -22,7 +22,7 @@
 // pace.
 //
 // Waiters are listed by keys, in the order of their calls, under one etcd lease for each program. When the object is free, the program
-// whose waiter came first asks first. A watch reports releases and expiries.
+// whose waiter came first asks first. A watch reports releases and expiries. Between callers of one program an object is passed on.
 //
 // Run etcd 3.5.23, 3.6.5 or later. In earlier versions a stalled leader may end leases early, or report a renewal of a lease that is gone.
 //

@@ -154,13 +154,36 @@ func (b *backend) Poll(ctx context.Context, waited iter.Seq[applock.Object]) (an
 		if err != nil {
 			return lease.PollAnswer{}, err
 		}
+		var free []applock.Object
 		for i, object := range some {
 			if !states[i].found {
-				answer.Free = append(answer.Free, object)
+				free = append(free, object)
 			}
+		}
+		if err := b.tell(ctx, free, &answer); err != nil {
+			return lease.PollAnswer{}, err
 		}
 	}
 	return answer, nil
+}
+
+// tell adds free objects to an answer. An object without a listed waiter is left to others until there is one.
+func (b *backend) tell(ctx context.Context, free []applock.Object, answer *lease.PollAnswer) error {
+	if len(free) == 0 {
+		return nil
+	}
+	ranks, err := b.ranks(ctx, free)
+	if err != nil {
+		return err
+	}
+	for i, object := range free {
+		if ranks[i] == lease.First {
+			answer.Free = append(answer.Free, object)
+		} else {
+			answer.Later = append(answer.Later, object)
+		}
+	}
+	return nil
 }
 
 // Listen is [lease.Notifier.Listen]. It reports every deleted key, released or expired.
@@ -213,23 +236,67 @@ func (r *releases) Next(ctx context.Context) (lease.Message, error) {
 	return first, nil
 }
 
-// rank says whose turn it is for an object with a waiter here: the program's whose waiter was listed first. Without ranks all programs
-// would make a lease and a transaction, of which one succeeds.
+// rank says whose turn it is for an object with a waiter here. Without ranks all programs would make a lease and a transaction, of which
+// one succeeds.
 func (b *backend) rank(ctx context.Context, object applock.Object) lease.Rank {
 	if !b.list.has(object) {
 		return lease.Unranked
 	}
 	ctx, cancel := context.WithTimeout(clientv3.WithRequireLeader(ctx), rankLimit)
 	defer cancel()
-	waiting := b.waitingAt(object)
-	answer, err := b.client.Get(ctx, waiting, append(clientv3.WithFirstCreate(), clientv3.WithKeysOnly())...)
-	switch {
-	case err != nil || len(answer.Kvs) == 0:
+	ranks, err := b.ranks(ctx, []applock.Object{object})
+	if err != nil {
 		return lease.Unranked
-	case strings.HasPrefix(string(answer.Kvs[0].Key), waiting+b.program+"/"):
-		return lease.First
 	}
-	return lease.Later
+	return ranks[0]
+}
+
+// ranks says for up to batch objects whose turn it is: the program's whose waiter was listed first. It is unranked if nobody is listed.
+func (b *backend) ranks(ctx context.Context, objects []applock.Object) ([]lease.Rank, error) {
+	reads := make([]clientv3.Op, len(objects))
+	for i, object := range objects {
+		reads[i] = clientv3.OpGet(b.waitingAt(object), append(clientv3.WithFirstCreate(), clientv3.WithKeysOnly())...)
+	}
+	answer, err := b.client.Txn(ctx).Then(reads...).Commit()
+	if err != nil {
+		return nil, unanswered(err)
+	}
+	ranks := make([]lease.Rank, len(objects))
+	for i, object := range objects {
+		first := answer.Responses[i].GetResponseRange().GetKvs()
+		switch {
+		case len(first) == 0:
+		case strings.HasPrefix(string(first[0].Key), b.waiting(object, "")):
+			ranks[i] = lease.First
+		default:
+			ranks[i] = lease.Later
+		}
+	}
+	return ranks, nil
+}
+
+// Others is [lease.Crowd.Others]. It looks at the first waiters.
+func (b *backend) Others(ctx context.Context, object applock.Object) (ahead, behind int, err error) {
+	ctx, cancel := limited(ctx)
+	defer cancel()
+	all := b.waitingAt(object)
+	answer, err := b.client.Get(ctx, all, clientv3.WithPrefix(), clientv3.WithKeysOnly(), clientv3.WithLimit(batch),
+		clientv3.WithSort(clientv3.SortByCreateRevision, clientv3.SortAscend))
+	if err != nil {
+		return 0, 0, unanswered(err)
+	}
+	var line []string
+	for _, waiter := range answer.Kvs {
+		program, _, _ := strings.Cut(strings.TrimPrefix(string(waiter.Key), all), "/")
+		if !slices.Contains(line, program) {
+			line = append(line, program)
+		}
+	}
+	place := slices.Index(line, b.program)
+	if place < 0 {
+		return len(line), 0, nil
+	}
+	return place, len(line) - place - 1, nil
 }
 
 func (r *releases) add(events []*clientv3.Event) {

@@ -15,6 +15,7 @@
 //   - The server does not know when a lease ends. If a holder's process or host stops without closing its connections, its objects stay
 //     locked until the server has heard nothing for Config.Grace.
 //   - A refusal because of another program's holder names its session, not its operator.
+//   - Which program gets an object next is chance: each keeps it for a row of at least 0.5 s and two turns, and then pauses for the others.
 //
 // Waiters of other processes poll, so that they get a lock some milliseconds after its release. GET_LOCK's own queue would be quicker, but
 // a session that waits in it can do nothing else, neither release nor check its locks. Each awaited object would need a session of its own

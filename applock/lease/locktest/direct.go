@@ -24,6 +24,8 @@ func directRules(kind Backend) []rule {
 		direct("PollFindsTheFree", "Poll tells of each object that is waited for and has become free", pollFindsTheFree),
 		direct("TransferEndsTheGrant", "Transfer ends the grant and begins one of the new owner", transferEndsTheGrant),
 		passing("PassEndsTheGrant", "Pass ends the grant and begins one of the next owner", passEndsTheGrant),
+		crowded("Others", "Others counts the other programs with listed waiters, and which of them were listed before", others),
+		crowded("FirstListedIsFirst", "Poll tells the program that has been listed longest of a free object, and the others to ask later", firstListedIsFirst),
 		passing("PassedIsNeverFree", "an object that is passed on is never free in between", passedIsNeverFree),
 	}
 	if kind.Fences || kind.Owners {
@@ -282,57 +284,72 @@ func renewNeverShortens(s subject) {
 
 // Method: an object becomes free by a release and, where grants expire, by expiry. An Announcer has listed the waiter before.
 func pollFindsTheFree(s subject) {
-	poller, ok := s.second.(lease.Poller)
-	if !ok {
+	if _, ok := s.second.(lease.Poller); !ok {
 		return
 	}
 	released := s.take(s.first, s.object("released"), ann, longHold)
 	s.announce(released.Object)
 	s.release(s.first, released)
-	s.awaitPoll(poller, released.Object)
+	s.awaitPoll(released.Object)
 	if s.kind.Endless {
 		return
 	}
 	expiring := s.take(s.first, s.object("expiring"), ann, shortTTL)
 	s.announce(expiring.Object)
-	s.awaitPoll(poller, expiring.Object)
+	s.awaitPoll(expiring.Object)
 }
 
 // announce lists the second program as a waiter until the end of the check.
 func (s subject) announce(object applock.Object) {
 	s.t.Helper()
-	announcer, ok := s.second.(lease.Announcer)
-	if !ok {
-		return
+	if _, ok := s.second.(lease.Announcer); ok {
+		s.list(s.second, object, bob)
 	}
+}
+
+// list lists a waiter, and polls: that may be what lists it.
+func (s subject) list(program lease.Backend, object applock.Object, operator string) {
+	s.t.Helper()
 	s.t.begin("Announce")
-	if err := announcer.Announce(s.t.Context(), object, ownerOf(bob), 0); err != nil {
+	if err := program.(lease.Announcer).Announce(s.t.Context(), object, ownerOf(operator), 0); err != nil {
 		s.t.Fatalf("Announce: %v", err)
+	}
+	s.poll(program, object)
+}
+
+func (s subject) retract(program lease.Backend, object applock.Object, operator string) {
+	s.t.Helper()
+	s.t.begin("Retract")
+	if err := program.(lease.Announcer).Retract(s.t.Context(), object, operator); err != nil {
+		s.t.Fatalf("Retract: %v", err)
+	}
+}
+
+func (s subject) poll(program lease.Backend, object applock.Object) lease.PollAnswer {
+	s.t.Helper()
+	s.t.begin("Poll for %s", object)
+	for {
+		answer, err := program.(lease.Poller).Poll(s.t.Context(), slices.Values([]applock.Object{object}))
+		if err == nil {
+			return answer
+		}
+		if !errors.Is(err, applock.ErrBusy) || !s.pause() {
+			s.t.Fatalf("Poll: %v", err)
+		}
 	}
 }
 
 // awaitPoll polls until the object is reported free, and takes it.
-func (s subject) awaitPoll(poller lease.Poller, object applock.Object) {
+func (s subject) awaitPoll(object applock.Object) {
 	s.t.Helper()
-	s.t.begin("Poll for %s", object)
-	for {
-		answer, err := poller.Poll(s.t.Context(), slices.Values([]applock.Object{object}))
-		if err != nil && !errors.Is(err, applock.ErrBusy) {
-			s.t.Fatalf("Poll: %v", err)
-		}
-		if slices.Contains(answer.Free, object) {
-			break
-		}
+	for !slices.Contains(s.poll(s.second, object).Free, object) {
 		if !s.pause() {
 			s.t.Fatalf("Poll never tells that %s is free", object)
 		}
 	}
 	s.await(object, bob, longHold)
-	if announcer, ok := s.second.(lease.Announcer); ok {
-		s.t.begin("Retract")
-		if err := announcer.Retract(s.t.Context(), object, bob); err != nil {
-			s.t.Fatalf("Retract: %v", err)
-		}
+	if _, ok := s.second.(lease.Announcer); ok {
+		s.retract(s.second, object, bob)
 	}
 }
 
@@ -481,4 +498,65 @@ func expiredIsNotPassed(s subject) {
 	s.outlast(shortTTL)
 	s.passLost(former, "a grant that has expired")
 	s.take(s.second, s.object(1), eve, longHold)
+}
+
+// crowded is a direct rule for a backend that knows the waiters of other programs.
+func crowded(name, says string, check func(s subject)) rule {
+	return direct(name, says, func(s subject) {
+		if _, ok := s.first.(lease.Crowd); ok && !s.kind.OneClient {
+			check(s)
+		}
+	})
+}
+
+// Method: ask while nobody waits, only the program itself, the other one, both, and neither again.
+func others(s subject) {
+	s.requireOthers([2]int{}, [2]int{})
+	s.list(s.first, s.object(1), ann)
+	s.requireOthers([2]int{}, [2]int{1, 0})
+	s.list(s.second, s.object(1), bob)
+	s.requireOthers([2]int{0, 1}, [2]int{1, 0})
+	s.retract(s.first, s.object(1), ann)
+	s.requireOthers([2]int{1, 0}, [2]int{})
+	s.retract(s.second, s.object(1), bob)
+	s.requireOthers([2]int{}, [2]int{})
+}
+
+// requireOthers requires how many other programs are ahead of each, and behind.
+func (s subject) requireOthers(wants ...[2]int) {
+	s.t.Helper()
+	for i, want := range wants {
+		s.t.begin("Others")
+		ahead, behind, err := s.program(i).(lease.Crowd).Others(s.t.Context(), s.object(1))
+		if err != nil || [2]int{ahead, behind} != want {
+			s.t.Fatalf("Others for program %d: %d ahead, %d behind, %v, want %v", i, ahead, behind, err, want)
+		}
+	}
+}
+
+// Method: two programs are listed; the first one leaves the list and is listed again; then the second one leaves it.
+func firstListedIsFirst(s subject) {
+	s.list(s.first, s.object(1), ann)
+	s.list(s.second, s.object(1), bob)
+	s.requireFirst(s.first, s.second)
+	s.list(s.first, s.object(1), eve)
+	s.requireFirst(s.first, s.second)
+	s.retract(s.first, s.object(1), eve)
+	s.retract(s.first, s.object(1), ann)
+	s.list(s.first, s.object(1), ann)
+	s.requireFirst(s.second, s.first)
+	s.retract(s.second, s.object(1), bob)
+	s.requireFirst(s.first)
+}
+
+// requireFirst requires that the first of these programs may ask for the free object, and the others later.
+func (s subject) requireFirst(programs ...lease.Backend) {
+	s.t.Helper()
+	for i, program := range programs {
+		answer := s.poll(program, s.object(1))
+		isFree, isLater := slices.Contains(answer.Free, s.object(1)), slices.Contains(answer.Later, s.object(1))
+		if isFree != (i == 0) || isLater != (i > 0) {
+			s.t.Fatalf("Poll tells %+v, want the object to be free, and only later for others: %t", answer, i > 0)
+		}
+	}
 }

@@ -50,6 +50,11 @@ func mutants() []mutant {
 		{passFrees, []string{"PassedIsNeverFree"}},
 		{passKeepsTheEnd, []string{"PassLastsItsTTL"}},
 		{passFindsExpired, []string{"ExpiredIsNotPassed"}},
+		{ownWaitersAreOthers, []string{"Others"}},
+		{othersAreUnknown, []string{"Others"}},
+		{placeIsUnknown, []string{"Others"}},
+		{allAreFirst, []string{"FirstListedIsFirst"}},
+		{placeIsKept, []string{"FirstListedIsFirst"}},
 	}
 }
 
@@ -88,11 +93,11 @@ func (s *toys) kind() Backend {
 	return Backend{
 		Place: s.open,
 		Open: func(_ context.Context, place string) (lease.Locker, func() error, error) {
-			leases := lease.New(s.at(place), lease.Config{})
+			leases := lease.New(newProgram(s.at(place)), lease.Config{})
 			return leases, leases.Close, nil
 		},
 		Direct: func(_ context.Context, place string) (lease.Backend, func() error, error) {
-			return s.at(place), func() error { return nil }, nil
+			return newProgram(s.at(place)), func() error { return nil }, nil
 		},
 		OneProcess: true,
 		Fences:     true,

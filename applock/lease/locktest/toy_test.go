@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -42,6 +43,11 @@ const (
 	passFrees              bug = "Pass frees the object, and takes it a moment later"
 	passKeepsTheEnd        bug = "Pass keeps the end of the former grant"
 	passFindsExpired       bug = "Pass finds an expired grant"
+	ownWaitersAreOthers    bug = "Others counts the program's own waiters"
+	othersAreUnknown       bug = "Others counts nobody"
+	placeIsUnknown         bug = "Others counts all others as behind"
+	allAreFirst            bug = "Poll tells each program that it is first"
+	placeIsKept            bug = "a waiter that is listed again has its former place"
 	lostReleaseIsOthers    bug = "Release of a lost grant is refused and frees the object all the same"
 )
 
@@ -54,11 +60,23 @@ type toy struct {
 	mutex  sync.Mutex
 	grants map[applock.Object]applock.Grant
 	fence  applock.Fence
+	// listed are the waiters and those that have been, in the order of their listing.
+	listed []waiting
+}
+
+// waiting is a listed waiter.
+type waiting struct {
+	program  *program
+	object   applock.Object
+	operator string
+	gone     bool
 }
 
 var (
 	_ lease.Backend     = (*toy)(nil)
-	_ lease.Poller      = (*toy)(nil)
+	_ lease.Poller      = (*program)(nil)
+	_ lease.Crowd       = (*program)(nil)
+	_ lease.Announcer   = (*program)(nil)
 	_ lease.Transferrer = (*toy)(nil)
 	_ lease.Passer      = (*toy)(nil)
 )
@@ -191,16 +209,80 @@ func (b *toy) renew(renewal lease.Renewal) lease.Renewed {
 	return lease.Renewed{Object: object, ExpiresAt: expires}
 }
 
+// program is a toy as one of its programs sees it.
+type program struct{ *toy }
+
+func newProgram(toy *toy) *program { return &program{toy} }
+
 // Poll is [lease.Poller.Poll].
-func (b *toy) Poll(_ context.Context, waited iter.Seq[applock.Object]) (answer lease.PollAnswer, err error) {
-	b.mutex.Lock()
-	defer b.mutex.Unlock()
+func (p *program) Poll(_ context.Context, waited iter.Seq[applock.Object]) (answer lease.PollAnswer, err error) {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
 	for object := range waited {
-		if _, isHeld := b.present(object); !isHeld && !b.has(pollFindsNothing) {
+		if _, isHeld := p.present(object); isHeld || p.has(pollFindsNothing) {
+			continue
+		}
+		first := slices.IndexFunc(p.listed, func(listed waiting) bool { return listed.object == object && !listed.gone })
+		if first < 0 || p.listed[first].program == p || p.has(allAreFirst) {
 			answer.Free = append(answer.Free, object)
+		} else {
+			answer.Later = append(answer.Later, object)
 		}
 	}
 	return answer, nil
+}
+
+// Others is [lease.Crowd.Others].
+func (p *program) Others(_ context.Context, object applock.Object) (ahead, behind int, err error) {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	var line []*program
+	for _, listed := range p.listed {
+		if listed.object == object && !listed.gone && !slices.Contains(line, listed.program) {
+			line = append(line, listed.program)
+		}
+	}
+	place := slices.Index(line, p)
+	switch {
+	case p.has(othersAreUnknown):
+		return 0, 0, nil
+	case p.has(ownWaitersAreOthers):
+		return len(line), 0, nil
+	case p.has(placeIsUnknown):
+		return 0, len(line) - 1, nil
+	case place < 0:
+		return len(line), 0, nil
+	}
+	return place, len(line) - place - 1, nil
+}
+
+// Announce is [lease.Announcer.Announce].
+func (p *program) Announce(_ context.Context, object applock.Object, owner applock.Owner, _ time.Duration) error {
+	p.list(waiting{program: p, object: object, operator: owner.Operator})
+	return nil
+}
+
+// Retract is [lease.Announcer.Retract].
+func (p *program) Retract(_ context.Context, object applock.Object, operator string) error {
+	p.list(waiting{program: p, object: object, operator: operator, gone: true})
+	return nil
+}
+
+// list changes the list. A waiter that leaves it is not forgotten.
+func (b *toy) list(change waiting) {
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	for i, listed := range b.listed {
+		wasGone := listed.gone
+		listed.gone = change.gone
+		if listed == change && (!wasGone || b.has(placeIsKept)) {
+			b.listed[i] = change
+			return
+		}
+	}
+	if !change.gone {
+		b.listed = append(b.listed, change)
+	}
 }
 
 // Transfer is [lease.Transferrer.Transfer].

@@ -14,6 +14,7 @@
 //   - The server does not know when a lease ends. If a holder's process or host stops without closing its connections, its objects stay
 //     locked until the server has heard nothing for Config.Grace.
 //   - A refusal because of another program's holder names its session, not its operator.
+//   - Which program gets an object next is chance: each keeps it for a row of at least 0.5 s and two turns, and then pauses for the others.
 //   - Each lock takes room in the server's lock table (max_locks_per_transaction), which is too small for hundreds of thousands.
 //
 // A lock is an exclusive session advisory lock with the single 64-bit key that [Key] returns, so programs in any language can take and see

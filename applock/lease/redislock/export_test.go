@@ -1,6 +1,7 @@
 package redislock
 
 import (
+	"github.com/applock/applock/applock"
 	"github.com/applock/applock/applock/lease"
 )
 
@@ -12,3 +13,8 @@ var WholeMilliseconds = wholeMilliseconds
 
 // NewChecking is New, with leases that are checked as often.
 var NewChecking = newLeases
+
+// Keys are the keys of an object.
+func Keys(namespace string, object applock.Object) []string {
+	return (&backend{namespace: namespace}).keys(object)
+}

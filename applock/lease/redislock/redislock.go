@@ -3,6 +3,8 @@
 // learns of that at the next renewal, after a third of its TTL, and within 30 s in any case.
 //
 // A program with waiters has two more connections: one listens on the channel NAMESPACE:released, and polls have go-redis' one for pipelines.
+// Its polls list it for each object that it waits for, in the sorted set NAMESPACE::{NAMESPACE:TYPE:ID}TYPE:ID. A release names the program
+// that has been listed longest, which asks first. A program that was killed is forgotten 10 s after its last poll.
 //
 // What it does not promise:
 //   - It is for a single master. Replication is asynchronous: after a failover a second holder can get an object while the first still has
@@ -28,7 +30,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"iter"
 	"log/slog"
 	"slices"
 	"strings"
@@ -69,7 +70,7 @@ const (
 	attempts = 3
 	// batch is how many keys one round trip asks about.
 	batch = 1000
-	// renewedAtOnce is how many keys one call renews: few enough to keep no other client waiting for a millisecond.
+	// renewedAtOnce is how many keys one script renews or polls: few enough to keep no other client waiting for a millisecond.
 	renewedAtOnce = 100
 	// renewers is the number of concurrent renewals: as many as the callers of a busy program, so that renewals get their share of the
 	// connections.
@@ -125,7 +126,9 @@ func newBackend(config Config) *backend {
 		release:   redis.NewScript(releaseScript),
 		replacing: redis.NewScript(replaceScript),
 		namespace: config.Namespace,
+		program:   rand.Text(),
 		values:    map[claim]string{},
+		waiters:   map[applock.Object]map[string]bool{},
 	}
 }
 
@@ -137,9 +140,13 @@ type backend struct {
 	release   *redis.Script
 	replacing *redis.Script
 	namespace string
+	// program distinguishes this program from others in the lists of those that wait.
+	program string
 
 	mutex  sync.Mutex
 	values map[claim]string
+	// waiters are the announced ones: the operators for each object.
+	waiters map[applock.Object]map[string]bool
 }
 
 // claim identifies a grant without a fence.
@@ -153,17 +160,25 @@ func claimOf(grant applock.Grant) claim {
 }
 
 var (
-	_ lease.Backend  = (*backend)(nil)
-	_ lease.Poller   = (*backend)(nil)
-	_ lease.Notifier = (*backend)(nil)
-	_ lease.Passer   = (*backend)(nil)
+	_ lease.Backend   = (*backend)(nil)
+	_ lease.Poller    = (*backend)(nil)
+	_ lease.Announcer = (*backend)(nil)
+	_ lease.Crowd     = (*backend)(nil)
+	_ lease.Notifier  = (*backend)(nil)
+	_ lease.Passer    = (*backend)(nil)
 )
 
-// releaseScript is that of github.com/bsm/redislock, and publishes the release in the same step. Without listeners that costs the server
-// almost nothing.
+// releaseScript is that of github.com/bsm/redislock, and publishes the release in the same step, with the program that has been listed
+// longest, but not for a waiter that has the object by now. Without listeners that costs the server almost nothing.
 const releaseScript = `
 if redis.call("get", KEYS[1]) ~= ARGV[1] then return 0 end
-redis.call("publish", ARGV[2], ARGV[3])
+local message = ARGV[3]
+if KEYS[2] ~= KEYS[1] then
+	redis.call("zrem", KEYS[2], ARGV[4], "-" .. ARGV[4])
+	local first = redis.call("zrangebyscore", KEYS[2], 0, "inf", "limit", 0, 1)[1]
+	if first then message = message .. "\n" .. first end
+end
+redis.call("publish", ARGV[2], message)
 return redis.call("del", KEYS[1])`
 
 type value struct {
@@ -347,12 +362,12 @@ func (b *backend) Release(ctx context.Context, grant applock.Grant) error {
 }
 
 func (b *backend) releaseValue(ctx context.Context, object applock.Object, value string) error {
-	return b.change(ctx, b.release, object, value, b.channel(), object.String())
+	return b.change(ctx, b.release, object, value, b.channel(), object.String(), b.leaver(object))
 }
 
 // change runs a script that changes an object's key if it has this value.
 func (b *backend) change(ctx context.Context, script *redis.Script, object applock.Object, value string, args ...any) error {
-	changed, err := script.Run(ctx, b.once, []string{b.key(object)}, append([]any{value}, args...)...).Bool()
+	changed, err := script.Run(ctx, b.once, b.keys(object), append([]any{value}, args...)...).Bool()
 	switch {
 	case err != nil:
 		return explain(ctx, err, applock.ErrOutcomeUnknown)
@@ -424,7 +439,7 @@ func (b *backend) Renew(ctx context.Context, renewals []lease.Renewal) ([]lease.
 	return nil, cmp.Or(failures...)
 }
 
-// keysAtOnce is how many keys one renewal has. Those of one script have to be on one server.
+// keysAtOnce is how many objects one script is for. Its keys have to be on one server.
 func keysAtOnce(client redis.UniversalClient) int {
 	if _, isOneServer := client.(*redis.Client); isOneServer {
 		return renewedAtOnce
@@ -471,64 +486,3 @@ func lossOf(grant applock.Grant, present state) error {
 	}
 	return present.refusal(grant.Object)
 }
-
-func (b *backend) Poll(ctx context.Context, waited iter.Seq[applock.Object]) (answer lease.PollAnswer, err error) {
-	const noKey = -2 // the server's answer
-	for some := range slices.Chunk(slices.Collect(waited), batch) {
-		ttls := make([]*redis.DurationCmd, len(some))
-		_, err := b.client.Pipelined(ctx, func(pipe redis.Pipeliner) error {
-			for i, object := range some {
-				ttls[i] = pipe.PTTL(ctx, b.key(object))
-			}
-			return nil
-		})
-		if err != nil {
-			return lease.PollAnswer{}, explain(ctx, err, applock.ErrUnreachable)
-		}
-		for i, object := range some {
-			ttl := ttls[i].Val()
-			switch {
-			case ttl == noKey:
-				answer.Free = append(answer.Free, object)
-			case ttl > 0 && (answer.Next == 0 || ttl < answer.Next):
-				answer.Next = ttl
-			}
-		}
-	}
-	return answer, nil
-}
-
-func (b *backend) channel() string { return b.namespace + ":released" }
-
-func (b *backend) Listen(ctx context.Context) (lease.Listener, error) {
-	subscription := b.client.Subscribe(ctx, b.channel())
-	if _, err := subscription.Receive(ctx); err != nil { // the server has confirmed the subscription
-		return nil, errors.Join(err, subscription.Close())
-	}
-	return releases{subscription: subscription, messages: subscription.Channel()}, nil
-}
-
-// releases is [lease.Listener].
-type releases struct {
-	subscription *redis.PubSub
-	// messages continues after a lost connection. A poll makes up for messages lost meanwhile.
-	messages <-chan *redis.Message
-}
-
-func (r releases) Next(ctx context.Context) (lease.Message, error) {
-	for {
-		select {
-		case <-ctx.Done():
-			return lease.Message{}, context.Cause(ctx)
-		case message, open := <-r.messages:
-			if !open {
-				return lease.Message{}, redis.ErrClosed
-			}
-			if object, err := applock.ParseObject(message.Payload); err == nil {
-				return lease.Message{Object: object}, nil
-			}
-		}
-	}
-}
-
-func (r releases) Close() error { return r.subscription.Close() }

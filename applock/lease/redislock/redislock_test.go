@@ -225,16 +225,20 @@ func (c *counting) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 func (c *counting) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return func(ctx context.Context, commands []redis.Cmder) error {
 		c.count(commands...)
+		if isPoll(commands) {
+			c.mutex.Lock()
+			c.trips++
+			c.mutex.Unlock()
+		}
 		return next(ctx, commands)
 	}
 }
 
+func isPoll(pipeline []redis.Cmder) bool { return pipeline[0].Name() == "eval" }
+
 func (c *counting) count(commands ...redis.Cmder) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
-	if commands[0].Name() == "pttl" {
-		c.trips++
-	}
 	for _, command := range commands {
 		c.commands[command.Name()]++
 	}
@@ -274,7 +278,7 @@ func (s *silentPolls) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.
 	return func(ctx context.Context, commands []redis.Cmder) error {
 		select {
 		case <-s.silenced:
-			if commands[0].Name() == "pttl" {
+			if isPoll(commands) {
 				<-s.over
 			}
 		default:

@@ -31,6 +31,8 @@ const (
 	Listen     = "listen"
 	Transfer   = "transfer"
 	Pass       = "pass"
+	// Others asks which other programs wait.
+	Others = "others"
 )
 
 // Call is a call that a program makes.

@@ -15,6 +15,7 @@ var (
 	_ lease.Poller      = Polled{}
 	_ lease.Poller      = Program{}
 	_ lease.Announcer   = Program{}
+	_ lease.Crowd       = Program{}
 	_ lease.Notifier    = Program{}
 	_ lease.Transferrer = Program{}
 	_ lease.Passer      = Program{}
@@ -71,12 +72,45 @@ func (p Program) Poll(ctx context.Context, waited iter.Seq[applock.Object]) (lea
 	if err != nil {
 		return lease.PollAnswer{}, err
 	}
+	answer.Free, answer.Later = p.ranked(answer.Free)
 	for object := range waited {
 		if !listed[object] {
 			answer.Unlisted = append(answer.Unlisted, object)
 		}
 	}
 	return answer, nil
+}
+
+// ranked separates the free objects for which this program's waiter has been listed longest from the others.
+func (p Program) ranked(free []applock.Object) (first, later []applock.Object) {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	for _, object := range free {
+		if oldest := p.oldest(object); oldest == p.Name || oldest == "" {
+			first = append(first, object)
+		} else {
+			later = append(later, object)
+		}
+	}
+	return first, later
+}
+
+// Others is [lease.Crowd.Others].
+func (p Program) Others(ctx context.Context, object applock.Object) (ahead, behind int, err error) {
+	_, err = ask(ctx, p.Backend, Call{Operation: Others, Object: object}, func(Fault) (any, error) {
+		since := p.sinceOf(object)
+		own, isListed := since[p.Name]
+		delete(since, p.Name)
+		ahead = 0
+		for _, first := range since {
+			if !isListed || first.Before(own) {
+				ahead++
+			}
+		}
+		behind = len(since) - ahead
+		return nil, nil
+	})
+	return ahead, behind, err
 }
 
 // Announce is [lease.Announcer.Announce].
@@ -127,18 +161,26 @@ func (l *listing) isListed() bool {
 	return (l.until.IsZero() || time.Now().Before(l.until)) && time.Since(l.seen) < forgottenAfter
 }
 
-// oldest is the program of the waiter that has waited longest for an object, empty without waiters; the mutex is held.
-func (b *Backend) oldest(object applock.Object) string {
-	var first *listing
+// sinceOf has the programs that wait for an object, with the time since when; the mutex is held.
+func (b *Backend) sinceOf(object applock.Object) map[string]time.Time {
+	since := map[string]time.Time{}
 	for _, listed := range b.listings {
-		if listed.object == object && listed.isListed() && (first == nil || listed.since.Before(first.since)) {
-			first = listed
+		if first, ok := since[listed.program]; listed.object == object && listed.isListed() && (!ok || listed.since.Before(first)) {
+			since[listed.program] = listed.since
 		}
 	}
-	if first == nil {
-		return ""
+	return since
+}
+
+// oldest is the program of the waiter that has waited longest for an object, empty without waiters; the mutex is held.
+func (b *Backend) oldest(object applock.Object) (oldest string) {
+	var first time.Time
+	for program, since := range b.sinceOf(object) {
+		if oldest == "" || since.Before(first) {
+			oldest, first = program, since
+		}
 	}
-	return first.program
+	return oldest
 }
 
 // Listen is [lease.Notifier.Listen].

@@ -16,7 +16,7 @@ import (
 // To write one:
 //  1. Get, Release and Renew each decide in one atomic step, by the backend's clock and not by the program's.
 //  2. An expired grant is no grant: Get takes it over at once, Release and Renew do not find it.
-//  3. A refusal is a *HeldError. It names the holder if the backend knows it, and is otherwise empty.
+//  3. A refusal is a *HeldError. It names the holder, with its department, if the backend knows it, and is otherwise empty.
 //  4. An operator that has the object already gets a new grant, as by a transfer to itself. The former grant, such as that of a crashed
 //     predecessor, ends in the same step.
 //  5. If grants have fences, a later grant of an object has a greater one, for ever. Without fences the fence is 0, and something else must

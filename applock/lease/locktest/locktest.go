@@ -41,7 +41,7 @@ type Backend struct {
 	Endless bool
 	// Fences means that later grants of an object have greater fences.
 	Fences bool
-	// Owners means that a refusal names the operator even if another client holds the object.
+	// Owners means that a refusal names the operator and its department even if another client holds the object.
 	Owners bool
 	// Losses are the ways in which the backend can lose a grant, by name. The function makes the holder of an object lose it, so that the
 	// object is free.

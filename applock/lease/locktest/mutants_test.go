@@ -55,6 +55,10 @@ func mutants() []mutant {
 		{placeIsUnknown, []string{"Others"}},
 		{allAreFirst, []string{"FirstListedIsFirst"}},
 		{placeIsKept, []string{"FirstListedIsFirst"}},
+		{takeHalvesOwner, []string{"TakeExcludes"}},
+		{refusalHalvesOwner, []string{"TakeExcludes"}},
+		{transferHalvesOwner, []string{"TransferEndsTheGrant"}},
+		{passHalvesOwner, []string{"PassEndsTheGrant"}},
 	}
 }
 

@@ -24,7 +24,9 @@ const (
 	eve = "EVE"
 )
 
-func ownerOf(operator string) applock.Owner { return applock.Owner{Operator: operator} }
+func ownerOf(operator string) applock.Owner {
+	return applock.Owner{Operator: operator, Department: "DEPARTMENT-" + operator}
+}
 
 // subject is a backend that a check calls directly. Its methods end the check when the backend does not do what they require.
 type subject struct {
@@ -99,8 +101,8 @@ func (s subject) take(backend lease.Backend, object applock.Object, operator str
 
 func (s subject) requireGrant(grant applock.Grant, object applock.Object, operator string) {
 	s.t.Helper()
-	if grant.Object != object || grant.Owner.Operator != operator || (grant.Fence > 0) != s.kind.Fences {
-		s.t.Fatalf("the grant of %s to %s is %+v, want that object, that operator, and a fence: %t", object, operator, grant, s.kind.Fences)
+	if grant.Object != object || grant.Owner != ownerOf(operator) || (grant.Fence > 0) != s.kind.Fences {
+		s.t.Fatalf("the grant of %s to %s is %+v, want that object, that owner, and a fence: %t", object, ownerOf(operator), grant, s.kind.Fences)
 	}
 }
 
@@ -128,8 +130,8 @@ func (s subject) requireRefusal(err error, object applock.Object, holder string)
 	switch {
 	case !errors.As(err, &held) || held.Object != object:
 		s.t.Fatalf("Get of %s, which %s has: %v, want a *HeldError for it", object, holder, err)
-	case s.kind.Owners && held.Holder.Owner.Operator != holder:
-		s.t.Fatalf("Get of %s was refused because of %q, want %q", object, held.Holder.Owner.Operator, holder)
+	case s.kind.Owners && held.Holder.Owner != ownerOf(holder):
+		s.t.Fatalf("Get of %s was refused because of %+v, want %+v", object, held.Holder.Owner, ownerOf(holder))
 	}
 }
 

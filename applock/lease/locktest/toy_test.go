@@ -49,6 +49,10 @@ const (
 	allAreFirst            bug = "Poll tells each program that it is first"
 	placeIsKept            bug = "a waiter that is listed again has its former place"
 	lostReleaseIsOthers    bug = "Release of a lost grant is refused and frees the object all the same"
+	takeHalvesOwner        bug = "Get keeps the operator without the department"
+	refusalHalvesOwner     bug = "a refusal names the operator without the department"
+	transferHalvesOwner    bug = "Transfer keeps the operator without the department"
+	passHalvesOwner        bug = "Pass keeps the operator without the department"
 )
 
 // toy is a correct backend in memory, for the programs of one process, with at most one bug.
@@ -88,6 +92,14 @@ func newToy(bug bug) *toy {
 // has reports whether the toy has the bug.
 func (b *toy) has(bug bug) bool { return b.bug == bug }
 
+// named is the owner, without the department if the toy has this bug.
+func (b *toy) named(owner applock.Owner, drops bug) applock.Owner {
+	if b.has(drops) {
+		owner.Department = ""
+	}
+	return owner
+}
+
 // key is what tells an object from others.
 func (b *toy) key(object applock.Object) applock.Object {
 	if b.has(casesAreOne) {
@@ -124,14 +136,15 @@ func (b *toy) take(object applock.Object, owner applock.Owner, ttl time.Duration
 	isOwn := isHeld && present.Owner.Operator == owner.Operator
 	if isHeld && !isOwn && !b.has(takeGivesHeld) {
 		return applock.Grant{}, &applock.HeldError{
-			Object: object, Holder: applock.Holder{Owner: present.Owner, ExpiresAt: present.ExpiresAt},
+			Object: object, Holder: applock.Holder{Owner: b.named(present.Owner, refusalHalvesOwner), ExpiresAt: present.ExpiresAt},
 		}
 	}
 	if b.has(ttlIgnored) {
 		ttl /= 10
 	}
 	grant := applock.Grant{
-		Object: object, Owner: owner, Fence: b.nextFence(present, isOwn), ExpiresAt: time.Now().Add(ttl), Outcome: applock.OutcomeAcquired,
+		Object: object, Owner: b.named(owner, takeHalvesOwner), Fence: b.nextFence(present, isOwn), ExpiresAt: time.Now().Add(ttl),
+		Outcome: applock.OutcomeAcquired,
 	}
 	b.grants[b.key(object)] = grant
 	return grant, nil
@@ -294,7 +307,7 @@ func (b *toy) Transfer(_ context.Context, grant applock.Grant, to applock.Owner,
 	}
 	next := b.grants[b.key(grant.Object)]
 	b.fence++
-	next.Owner, next.Fence, next.ExpiresAt = to, b.fence, time.Now().Add(ttl)
+	next.Owner, next.Fence, next.ExpiresAt = b.named(to, transferHalvesOwner), b.fence, time.Now().Add(ttl)
 	if !b.has(transferKeepsTheFormer) {
 		b.grants[b.key(grant.Object)] = next
 	}
@@ -308,7 +321,7 @@ func (b *toy) Pass(_ context.Context, grant applock.Grant, to applock.Owner, ttl
 	if err := b.lost(grant); err != nil && !b.has(passFindsExpired) {
 		return applock.Grant{}, err
 	}
-	next := applock.Grant{Object: grant.Object, Owner: to, ExpiresAt: time.Now().Add(ttl)}
+	next := applock.Grant{Object: grant.Object, Owner: b.named(to, passHalvesOwner), ExpiresAt: time.Now().Add(ttl)}
 	b.fence++
 	next.Fence = b.fence
 	if b.has(passKeepsTheEnd) {

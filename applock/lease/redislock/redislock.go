@@ -46,7 +46,7 @@ import (
 // Config says where the locks are.
 type Config struct {
 	// Client is the caller's, and stays open after Close of the leases. Its options must have ContextTimeoutEnabled: otherwise a connection
-	// that the network has dropped blocks a renewal for ReadTimeout. A renewal may meet two such connections. Set ConnMaxIdleTime to less than
+	// that the network has dropped blocks a renewal for ReadTimeout. A lease outlives four such connections. Set ConnMaxIdleTime to less than
 	// the time after which the network drops one.
 	Client redis.UniversalClient
 	// Namespace is the prefix of the keys, and separates independent locks: up to 64 bytes without a colon. Empty is "applock".
@@ -455,7 +455,7 @@ func (b *backend) renew(ctx context.Context, renewals []lease.Renewal) ([]lease.
 		arguments = append(arguments, values[i], wholeMilliseconds(renewal.TTL).Milliseconds(), least.Milliseconds())
 	}
 	asked := time.Now()
-	rows, err := b.client.Eval(ctx, renewScript, keys, arguments...).Slice()
+	rows, err := b.evalTwice(ctx, renewScript, keys, arguments)
 	if err != nil {
 		return nil, explain(ctx, err, applock.ErrOutcomeUnknown)
 	}
@@ -469,6 +469,32 @@ func (b *backend) renew(ctx context.Context, renewals []lease.Renewal) ([]lease.
 		}
 	}
 	return answers, nil
+}
+
+// evalTwice runs a script that may run twice. After most of the time without an answer it asks on another connection, too, since the network
+// may have dropped the first one: so an attempt rids the pool of two of those.
+func (b *backend) evalTwice(ctx context.Context, script string, keys []string, arguments []any) (rows []any, err error) {
+	answers := make(chan *redis.Cmd, 2)
+	ask := func() { answers <- b.client.Eval(ctx, script, keys, arguments...) }
+	go ask()
+	asked := 1
+	var late <-chan time.Time
+	if deadline, ok := ctx.Deadline(); ok {
+		late = time.After(time.Until(deadline) * 3 / 4)
+	}
+	for answered := 0; answered < asked; {
+		select {
+		case answer := <-answers:
+			if rows, err = answer.Slice(); err == nil {
+				return rows, nil
+			}
+			answered++
+		case <-late:
+			asked++
+			go ask()
+		}
+	}
+	return nil, err
 }
 
 // stateOf is the state in an answer of renewScript.

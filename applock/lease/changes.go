@@ -60,13 +60,17 @@ func (h *hold) extend(ctx context.Context, asked time.Time, term time.Duration, 
 	}
 	t, unlock := h.lock()
 	defer unlock()
-	t.ends = ends
-	t.renewed(asked, term, answers[0])
+	t.renewed(asked, term, ends, answers[0])
 	return t.cause
 }
 
-// renewed applies an answer of the backend.
-func (t *tenure) renewed(asked time.Time, term time.Duration, answer Renewed) {
+// renewed applies an answer of the backend. A hold whose trust has ended stays lost: others may know that already.
+func (t *tenure) renewed(asked time.Time, term time.Duration, ends time.Time, answer Renewed) {
+	if t.trustLeft() <= 0 {
+		t.runOut()
+		return
+	}
+	t.ends = ends
 	interval := t.hold.interval
 	if cut := granted(term, answer.Left); cut < term {
 		term, interval = cut, min(interval, cut/renewalsPerTTL)

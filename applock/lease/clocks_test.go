@@ -111,6 +111,47 @@ func TestSleepDuringACall(t *testing.T) {
 	}
 }
 
+// Goal: a lease whose time was over stays lost, although the backend renews it before a timer has noticed. Method: the machine sleeps beyond
+// the deadline just before the keeper renews, before the holder does, and while the keeper's renewal is on its way.
+func TestSleepIsNotUndoneByARenewal(t *testing.T) {
+	t.Parallel()
+	const asleep = 7 * time.Second // from 3.1 s on: beyond the deadline of 9 s, which the lock outlasts by 1 s
+	for _, name := range []string{"keeper", "holder", "under way"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			playSleeper(t, func(t *testing.T, here program, machine *sleeper) {
+				here.backend.ChangeFault(func(fakebackend.Faults) fakebackend.Faults {
+					return func(_ context.Context, call fakebackend.Call) fakebackend.Fault {
+						if name == "under way" && call.Operation == fakebackend.Renew {
+							machine.sleep(asleep)
+						}
+						return fakebackend.Fault{}
+					}
+				})
+				lease := here.acquire(t, applock.AcquireRequest{Object: nightly, MaxHold: time.Hour, TTL: 10 * time.Second})
+				time.Sleep(3100 * time.Millisecond)
+				if name != "under way" {
+					machine.sleep(asleep)
+				}
+				if name == "holder" {
+					if err := lease.Renew(t.Context()); !errors.Is(err, applock.ErrLost) {
+						t.Errorf("renewed after its end: %v, want ErrLost", err)
+					}
+				}
+				time.Sleep(300 * time.Millisecond)
+				synctest.Wait()
+				if renewals := here.backend.Calls(fakebackend.Renew); renewals != 1 {
+					t.Errorf("%d renewals, want one", renewals)
+				}
+				if cause := context.Cause(lease.Context()); !errors.Is(cause, applock.ErrLost) {
+					t.Errorf("renewed after its end: %v, want ErrLost", cause)
+				}
+				release(t, here.acquire(t, anHour(nightly)))
+			})
+		})
+	}
+}
+
 // Goal: a machine that has not slept is one that is awake, whatever its load. Method: the clock of this one, many times.
 func TestNobodySleepsHere(t *testing.T) {
 	t.Parallel()

@@ -464,7 +464,7 @@ func (l *Leases) note(h *hold, answer Renewed, asked time.Time, term time.Durati
 	default:
 		t, unlock := h.lock()
 		defer unlock()
-		t.renewed(asked, term, answer)
+		t.renewed(asked, term, t.ends, answer)
 	}
 }
 

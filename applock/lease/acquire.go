@@ -139,14 +139,15 @@ func (l *Leases) acquire(ctx context.Context, request *applock.AcquireRequest, m
 		})
 		return err
 	})
-	l.hooks.waited(ctx, wanted.object, began, err)
 	switch {
 	case err != nil:
+		l.hooks.waited(ctx, wanted.object, began, err)
 		return nil, err
-	case lease != nil:
-		return lease, nil
+	case lease == nil:
+		lease = taken[0]
 	}
-	return taken[0], nil
+	lease.hold.acquired(began)
+	return lease, nil
 }
 
 // begin returns the claim of a request, or the lease that the caller has already. It sends nothing. It is a separate function so that its

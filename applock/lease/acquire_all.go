@@ -58,11 +58,14 @@ func (l *Leases) acquireAll(ctx context.Context, request applock.AcquireAllReque
 	} else {
 		err = a.wait(ctx, wanted[0], maxWait)
 	}
-	for _, claim := range wanted {
-		l.hooks.waited(ctx, claim.object, began, err)
-	}
 	if err != nil {
+		for _, claim := range wanted {
+			l.hooks.waited(ctx, claim.object, began, err)
+		}
 		return nil, err
+	}
+	for _, lease := range a.set.taken {
+		lease.hold.acquired(began)
 	}
 	a.set.join(ctx)
 	return a.set, nil

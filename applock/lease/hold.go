@@ -46,6 +46,7 @@ type tenure struct {
 	place    int
 	tries    int
 	checking bool // because the object is said to be free
+	told     bool // the hooks know that a caller got it
 	// cause is why the hold is over, nil while it is live.
 	cause error
 }
@@ -205,7 +206,9 @@ func (t *tenure) end(cause error) bool {
 	for lease := range t.open {
 		lease.cancel(cause)
 	}
-	h.leases.hooks.ended(h, cause)
+	if t.told {
+		h.leases.hooks.ended(h, cause)
+	}
 	return true
 }
 

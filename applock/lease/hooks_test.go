@@ -128,3 +128,65 @@ func TestLongHoldsAreTold(t *testing.T) {
 		}
 	})
 }
+
+// Goal: the hooks of an object come in order, one after the other, each Waited with one Held or Lost of its lease, and a slow hook delays no
+// other object. Method: hooks that take a while, each the shorter the later. An object changes hands by a release, a pass and a loss; a
+// set, another object, a caller that gives up, and Close.
+func TestHooksComeInOrder(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var mutex sync.Mutex
+		told, slow := map[applock.Object][]string{}, time.Hour
+		tell := func(object applock.Object, event string) {
+			mutex.Lock()
+			slow = slow * 3 / 4
+			while := slow
+			mutex.Unlock()
+			time.Sleep(while)
+			mutex.Lock()
+			defer mutex.Unlock()
+			told[object] = append(told[object], event)
+		}
+		backend := fakebackend.New()
+		leases := lease.New(fakebackend.Program{Backend: backend}, lease.Config{Hooks: lease.Hooks{
+			Waited: func(_ context.Context, object applock.Object, _ time.Duration, err error) {
+				tell(object, map[bool]string{true: "waited", false: "gave up"}[err == nil])
+			},
+			Held:     func(_ context.Context, object applock.Object, _ time.Duration) { tell(object, "held") },
+			Lost:     func(_ context.Context, object applock.Object, _ time.Duration, _ error) { tell(object, "lost") },
+			LongHold: time.Minute,
+			LongHeld: func(_ context.Context, object applock.Object, _ time.Duration) { tell(object, "long") },
+		}})
+		p := program{Leases: leases, backend: backend}
+		first := p.acquire(t, anHour(nightly))
+		waiting := make(chan applock.Lease)
+		go func() { waiting <- mustAcquire(t, leases, anHour(nightly)) }()
+		time.Sleep(2 * time.Minute)
+		if _, err := p.TryAcquire(t.Context(), anHour(nightly)); !errors.Is(err, applock.ErrHeld) {
+			t.Error(err)
+		}
+		release(t, first)
+		passed := <-waiting
+		backend.End(nightly)
+		_ = passed.Renew(t.Context())
+		release(t, p.acquire(t, anHour(nightly)))
+		set, err := p.AcquireAllBy(t.Context(), all(account(1), account(2)), p.takeAll)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := set.Release(t.Context()); err != nil {
+			t.Error(err)
+		}
+		p.acquire(t, anHour(account(1)))
+		_ = leases.Close()
+		time.Sleep(24 * time.Hour)
+		twice := []string{"waited", "held", "waited", "held"}
+		for object, want := range map[applock.Object][]string{
+			nightly: {"waited", "long", "gave up", "held", "waited", "lost", "waited", "held"}, account(1): twice, account(2): twice[:2],
+		} {
+			if !slices.Equal(told[object], want) {
+				t.Errorf("%s: told %q, want %q", object, told[object], want)
+			}
+		}
+	})
+}

@@ -23,7 +23,7 @@ import (
 type Leases struct {
 	backend Backend
 	logger  *slog.Logger
-	hooks   Hooks
+	hooks   teller
 	// isShared is true if other programs can take the objects, too.
 	isShared bool
 	// crowd knows whether others wait, nil if nobody does.
@@ -73,9 +73,10 @@ func New(backend Backend, config Config) *Leases {
 	leases := &Leases{
 		backend: backend,
 		logger:  cmp.Or(config.Logger, slog.New(slog.DiscardHandler)),
-		hooks:   config.Hooks,
+		hooks:   teller{Hooks: config.Hooks},
 		ended:   make(chan struct{}),
 	}
+	leases.hooks.value = map[applock.Object][]func(){}
 	leases.sleepBy(sleepClock())
 	leases.background.idle = sync.NewCond(&leases.background.mutex)
 	leases.stopped, leases.stop = context.WithCancel(context.Background())

@@ -427,12 +427,12 @@ func TestOnlyTheFirstDueWakesRenewals(t *testing.T) {
 // Goal: leases whose events nobody asks for cost nothing for them. Method: allocations of telling nobody.
 // It is not parallel: allocations are those of the whole program.
 func TestHooksForNobodyAllocateNothing(t *testing.T) {
-	h := &hold{asker: t.Context()}
+	h, nobody := &hold{asker: t.Context()}, &teller{}
 	lost := h.lost(applock.ErrNotHeld)
 	if allocated := testing.AllocsPerRun(100, func() {
-		Hooks{}.waited(h.asker, h.grant.Object, h.began, nil)
-		Hooks{}.ended(h, errReleased)
-		Hooks{}.ended(h, lost)
+		nobody.waited(h.asker, h.grant.Object, h.began, nil)
+		nobody.ended(h, errReleased)
+		nobody.ended(h, lost)
 	}); allocated != 0 {
 		t.Errorf("%g allocations", allocated)
 	}

@@ -26,6 +26,9 @@ type AcquireRequest struct {
 	// TTL is how long the object stays locked after a crash of the holder: at least 1 s, in whole seconds. The lease is renewed every third
 	// of it up to MaxHold. Leases of similar TTLs share a statement. With zero the object is locked for all of MaxHold, and the client
 	// checks every 30 s whether the grant still exists.
+	//
+	// Give it at least eight times the way to the server and back, and more for what may fail: a shorter one is lost without a fault.
+	// Package lease says why.
 	TTL time.Duration
 	// MaxWait bounds the wait. With zero, Acquire and Do wait as long as their ctx, and TryAcquire asks once.
 	MaxWait time.Duration

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/applock/applock/applock"
@@ -297,11 +298,16 @@ var errTooLate = errors.New("the answer took longer than the lease would have la
 
 // accept makes leases of grants, unless their trust has ended already or Close has begun.
 func (l *Leases) accept(ctx context.Context, claims []claim, grants []applock.Grant, started time.Time) ([]*handle, error) {
+	took := l.now().Sub(started)
 	for _, claim := range claims {
-		if trust := trusted(claim.term()); l.now().Sub(started) >= trust {
+		if trust := trusted(claim.term()); took >= trust {
 			l.giveBack(claims, func() answer { return answer{grants: grants} })
 			return nil, fmt.Errorf("%w, %s", errTooLate, trust)
 		}
+	}
+	if ttl := claims[0].ttl; ttl > 0 && took > ttl/renewalsPerTTL {
+		l.logger.LogAttrs(ctx, slog.LevelWarn, "a lease was granted after more than a third of its ttl: it is lost if renewals are as slow",
+			slog.String("object", grants[0].Object.String()), slog.Duration("ttl", ttl), slog.Duration("took", took))
 	}
 	leases := make([]*handle, len(claims))
 	for i, claim := range claims {

@@ -11,7 +11,7 @@ import (
 	"github.com/applock/applock/applock"
 )
 
-// exclusively makes a call that changes the grant, while no other such call is under way. Close waits for it until its limit.
+// exclusively makes a call that renews or hands over the grant, while no other such call is under way. Close waits for it until its limit.
 func (h *hold) exclusively(ctx context.Context, call func(ctx context.Context) error) error {
 	h.leases.background.begin()
 	defer h.leases.background.done()

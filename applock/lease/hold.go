@@ -21,7 +21,7 @@ type hold struct {
 	began   time.Time     // when the grant arrived here
 	// asker has the values of the acquiring context, and does not end.
 	asker context.Context //nolint:containedctx // hooks get it at the end of the hold
-	// turn admits one call at a time that changes the grant: the result of two would depend on chance.
+	// turn admits one renewal or transfer at a time: the result of two would depend on chance. A release never waits for it.
 	turn chan struct{}
 	// interval is how often pace renews or checks the hold, zero for never.
 	interval time.Duration

@@ -273,7 +273,7 @@ func (p *pace) next() (first time.Time, ok bool) {
 	return first, p.running
 }
 
-// batch is the renewals of one call. No other call changes these grants until it is done.
+// batch is the renewals of one call. No other call renews or hands over these grants until it is done.
 type batch struct {
 	holds    map[applock.Object]*hold
 	renewals []Renewal
@@ -468,7 +468,7 @@ func (l *Leases) note(h *hold, answer Renewed, asked time.Time, term time.Durati
 	}
 }
 
-// done lets other calls change the grants.
+// done lets other calls renew or hand over the grants.
 func done(holds map[applock.Object]*hold) {
 	for _, h := range holds {
 		<-h.turn

@@ -341,3 +341,51 @@ func TestIdleLeasesAreChecked(t *testing.T) {
 		}
 	})
 }
+
+// Goal: a release waits for no renewal and no transfer, and one that arrives later changes nothing. Method: calls that take 2 s to the backend
+// or back, whose lease is released after 1 s, when somebody else takes the object.
+func TestReleaseOvertakes(t *testing.T) {
+	t.Parallel()
+	to := applock.Owner{Operator: "ASMITH"}
+	changes := map[string]func(ctx context.Context, held applock.Lease) error{
+		fakebackend.Renew: func(ctx context.Context, held applock.Lease) error { return held.Renew(ctx) },
+		fakebackend.Transfer: func(ctx context.Context, held applock.Lease) error {
+			_, err := held.Transfer(ctx, to, time.Minute)
+			return err
+		},
+	}
+	for operation, change := range changes {
+		for name, fault := range map[string]fakebackend.Fault{"there": {Before: 2 * time.Second}, "back": {After: 2 * time.Second}} {
+			t.Run(operation+" "+name, func(t *testing.T) {
+				t.Parallel()
+				playSleeper(t, func(t *testing.T, here program, _ *sleeper) {
+					here.backend.ChangeFault(func(fakebackend.Faults) fakebackend.Faults {
+						return func(_ context.Context, call fakebackend.Call) fakebackend.Fault {
+							return map[string]fakebackend.Fault{operation: fault}[call.Operation]
+						}
+					})
+					held := here.acquire(t, anHour(nightly))
+					changed := make(chan error, 1)
+					go func() { changed <- change(t.Context(), held) }()
+					time.Sleep(time.Second)
+					isHandedOver := operation == fakebackend.Transfer && name == "back"
+					began, err := time.Now(), held.Release(t.Context())
+					if took := time.Since(began); took > 0 || errors.Is(err, applock.ErrLost) != isHandedOver {
+						t.Errorf("released after %s: %v, want at once", took, err)
+					}
+					next, want := anHour(nightly), applock.Owner{Operator: "JDOE"}
+					next.Owner = want
+					if isHandedOver {
+						want = to
+					} else {
+						here.acquire(t, next)
+					}
+					err = <-changed
+					if holder, _ := here.backend.Holder(nightly); holder.Owner != want || (err == nil) != isHandedOver && name == "there" {
+						t.Errorf("the holder is %s, want %s; the call has returned %v", holder.Owner, want, err)
+					}
+				})
+			})
+		}
+	}
+}

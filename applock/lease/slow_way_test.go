@@ -1,12 +1,15 @@
 package lease_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/applock/applock/applock"
@@ -78,6 +81,31 @@ func (s slowWay) play(t *testing.T) {
 		time.Sleep(5 * time.Minute)
 		if err := held.Err(); err != nil && (s.lives() || backend.Calls(fakebackend.Renew) == 0) {
 			t.Errorf("after %d renewals: %v", backend.Calls(fakebackend.Renew), err)
+		}
+	})
+}
+
+// Goal: a program whose way is too slow for its TTLs is told so, once for a lease. Method: the log of grants that took less and more than a
+// third of the TTL, and of one without a TTL.
+func TestSlowWayIsTold(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
+		backend := unpolledFake(func(_ context.Context, call fakebackend.Call) fakebackend.Fault {
+			if call.Operation == fakebackend.Get {
+				return fakebackend.Fault{Before: 4 * time.Second}
+			}
+			return fakebackend.Fault{}
+		})
+		leases := lease.New(backend, lease.Config{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+		defer func() { _ = leases.Close() }()
+		for _, ttl := range []time.Duration{0, 13 * time.Second, 11 * time.Second} {
+			mustAcquire(t, leases, applock.AcquireRequest{Object: account(ttl), MaxHold: time.Hour, TTL: ttl})
+			time.Sleep(time.Minute)
+		}
+		text := log.String()
+		if strings.Count(text, "level=WARN") != 1 || !strings.Contains(text, "ttl=11s took=4s") {
+			t.Errorf("the log has\n%s", text)
 		}
 	})
 }

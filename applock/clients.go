@@ -1,6 +1,7 @@
 package applock
 
 import (
+	"context"
 	"log/slog"
 	"sync/atomic"
 
@@ -16,7 +17,10 @@ func init() { //nolint:gochecknoinits // package clients says why
 	}
 	clients.OfApplock.Operations = func(client any) any { return leased{clientOf(client).operations} }
 	clients.OfApplock.Explain = explain
-	clients.OfApplock.Checked = func(request any) (any, error) {
+	clients.OfApplock.Checked = func(ctx context.Context, request any) (any, error) {
+		if ctx == nil {
+			return request, errNilContext
+		}
 		if one, isOne := request.(AcquireRequest); isOne {
 			return one.checked()
 		}

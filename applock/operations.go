@@ -92,8 +92,13 @@ func sleep(ctx context.Context, long time.Duration) {
 	}
 }
 
+var errNilContext = &InvalidError{Argument: "ctx", Reason: "is nil"}
+
 // ready returns why nothing can be called now: nothing has been sent.
 func (o operations) ready(ctx context.Context) error {
+	if ctx == nil {
+		return errNilContext
+	}
 	if o.refusal != nil {
 		return o.refusal
 	}

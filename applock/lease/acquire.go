@@ -37,8 +37,8 @@ type claim struct {
 	alone   bool          // the call takes only this object, so that it can be passed on to the caller
 }
 
-func claimOf(request applock.AcquireRequest) (claim, error) {
-	checked, err := clients.Checked(request)
+func claimOf(ctx context.Context, request applock.AcquireRequest) (claim, error) {
+	checked, err := clients.Checked(ctx, request)
 	if err != nil {
 		return claim{}, err
 	}
@@ -154,7 +154,7 @@ func (l *Leases) acquire(ctx context.Context, request *applock.AcquireRequest, m
 // begin returns the claim of a request, or the lease that the caller has already. It sends nothing. It is a separate function so that its
 // stack is free while thousands wait.
 func (l *Leases) begin(ctx context.Context, request *applock.AcquireRequest) (*claim, *handle, error) {
-	wanted, err := claimOf(*request)
+	wanted, err := claimOf(ctx, *request)
 	if err != nil {
 		return nil, nil, err
 	}

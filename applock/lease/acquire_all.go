@@ -40,7 +40,7 @@ type getAll func(
 ) ([]applock.Grant, error)
 
 func (l *Leases) acquireAll(ctx context.Context, request applock.AcquireAllRequest, maxWait time.Duration, get getAll) (*handles, error) {
-	claims, err := claimsOf(request)
+	claims, err := claimsOf(ctx, request)
 	if err != nil {
 		return nil, err
 	}
@@ -277,8 +277,8 @@ func (s *handles) join(ctx context.Context) {
 }
 
 // claimsOf returns the claims of a request in canonical order. They have one owner and one term.
-func claimsOf(request applock.AcquireAllRequest) ([]claim, error) {
-	checked, err := clients.Checked(request)
+func claimsOf(ctx context.Context, request applock.AcquireAllRequest) ([]claim, error) {
+	checked, err := clients.Checked(ctx, request)
 	if err != nil {
 		return nil, err
 	}

@@ -98,6 +98,7 @@ func (l *handle) Renew(ctx context.Context) error {
 }
 
 func (l *handle) Release(ctx context.Context) error {
+	ctx = context.WithoutCancel(ctx) // before anything is ended: it panics if ctx is nil
 	if l.releasing.CompareAndSwap(false, true) {
 		l.finish(l.hold.releaseOf(ctx, l))
 	}

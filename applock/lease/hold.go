@@ -212,7 +212,7 @@ func (t *tenure) end(cause error) bool {
 	return true
 }
 
-// releaseOf releases a lease of the hold.
+// releaseOf releases a lease of the hold. ctx does not end.
 func (h *hold) releaseOf(ctx context.Context, lease *handle) error {
 	h.leases.background.begin() // Close lets it end
 	defer h.leases.background.done()
@@ -220,7 +220,7 @@ func (h *hold) releaseOf(ctx context.Context, lease *handle) error {
 	if !last || err != nil {
 		return err
 	}
-	return h.giveUp(context.WithoutCancel(ctx))
+	return h.giveUp(ctx)
 }
 
 // giveUp frees the object of a hold that has ended, or passes it on.

@@ -15,7 +15,9 @@ type setReleaser interface {
 }
 
 func (s *handles) Release(ctx context.Context) error {
-	last := map[*handle]bool{} // the last leases of their holds
+	ctx = context.WithoutCancel(ctx) // before anything is ended: it panics if ctx is nil
+	// These are the last leases of their holds.
+	last := map[*handle]bool{}
 	for _, lease := range s.leases {
 		if !lease.releasing.CompareAndSwap(false, true) {
 			continue
@@ -39,7 +41,6 @@ func (s *handles) Release(ctx context.Context) error {
 // giveUp frees the objects of ended holds, in one call if it can, otherwise one after the other. After a failed call for all, the rest
 // together have the time of one release.
 func (s *handles) giveUp(ctx context.Context, last map[*handle]bool) {
-	ctx = context.WithoutCancel(ctx)
 	freed, err := s.giveUpTogether(ctx, last)
 	var former error // why the lease before was not released
 	if err != nil {

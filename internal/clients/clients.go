@@ -6,6 +6,7 @@
 package clients
 
 import (
+	"context"
 	"log/slog"
 
 	"github.com/applock/applock/internal/db"
@@ -19,7 +20,7 @@ var OfApplock struct { //nolint:gochecknoglobals // the package's documentation 
 	Operations func(client any) (operations any)
 	Explain    func(err error) error
 	// Checked takes an AcquireRequest or an AcquireAllRequest.
-	Checked func(request any) (checked any, err error)
+	Checked func(ctx context.Context, request any) (checked any, err error)
 	Lost    func(object any, cause error) error
 }
 
@@ -54,9 +55,9 @@ func Table[Backend any](client any) Backend {
 func Explain(err error) error { return OfApplock.Explain(err) }
 
 // Checked returns an applock.AcquireRequest or AcquireAllRequest as it is taken: trimmed, and with the objects in the order of their types and
-// ids. It returns an *applock.InvalidError for what is refused before anything is sent.
-func Checked[Request any](request Request) (Request, error) {
-	checked, err := OfApplock.Checked(request)
+// ids. It returns an *applock.InvalidError for what is refused before anything is sent, as a nil ctx.
+func Checked[Request any](ctx context.Context, request Request) (Request, error) {
+	checked, err := OfApplock.Checked(ctx, request)
 	return checked.(Request), err
 }
 

@@ -180,6 +180,8 @@ func TestHooksComeInOrder(t *testing.T) {
 		p.acquire(t, anHour(account(1)))
 		_ = leases.Close()
 		time.Sleep(24 * time.Hour)
+		mutex.Lock()
+		defer mutex.Unlock()
 		twice := []string{"waited", "held", "waited", "held"}
 		for object, want := range map[applock.Object][]string{
 			nightly: {"waited", "long", "gave up", "held", "waited", "lost", "waited", "held"}, account(1): twice, account(2): twice[:2],

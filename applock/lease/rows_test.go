@@ -48,6 +48,9 @@ const (
 	// diesAfter is when a program dies, which is listed for deadListed at the most.
 	diesAfter  = time.Minute
 	deadListed = time.Minute
+	// mostBreaches is how often a program may come too early while the others wait for a dead one: what they know of their places is as old as
+	// a call.
+	mostBreaches = 3
 )
 
 func newRows(seed uint64) *rows {
@@ -109,12 +112,15 @@ func (r *rows) judge(t *testing.T) {
 	last := map[int]rowTurn{} // of each program
 	hasHad := map[[2]int]bool{}
 	var row rowTurn
+	breaches := 0
 	for i, turn := range r.turns {
 		if i == 0 || r.turns[i-1].program != turn.program {
 			former, isLater := last[turn.program]
 			for other, otherLast := range last {
 				if isLater && other != turn.program && !hasHad[[2]int{turn.program, other}] && otherLast.to+listed < former.to {
-					t.Errorf("after %s program %d has another row, and %d has had none in between", turn.from, turn.program, other)
+					if breaches++; !r.isBesideDead(turn.from) || breaches > mostBreaches {
+						t.Errorf("after %s program %d has another row, and %d has had none in between", turn.from, turn.program, other)
+					}
 				}
 				hasHad[[2]int{turn.program, other}] = false
 				hasHad[[2]int{other, turn.program}] = true
@@ -131,6 +137,10 @@ func (r *rows) judge(t *testing.T) {
 	if r.hasDead && (beside < before/2 || after < before*9/10) {
 		t.Errorf("%d turns before a program has died, %d beside its waiter, %d later", before, beside, after)
 	}
+}
+
+func (r *rows) isBesideDead(at time.Duration) bool {
+	return r.hasDead && diesAfter <= at && at < diesAfter+deadListed
 }
 
 func (r *rows) turnsFrom(from, to time.Duration) (turns int) {

@@ -207,15 +207,17 @@ func (s *objectState) isPassedOver(patience time.Duration, poll int, asked time.
 			leases := s.objects.queue.leases
 			leases.hub.wakePoller()
 			if s.isLeft() && s.first() != nil && turn.ahead == 1 {
-				leases.background.Go(func() { leases.learnPlace(s.object) })
+				since := turn.since
+				leases.background.Go(func() { leases.learnPlace(s.object, since) })
 			}
 		})
 	}
 	return false
 }
 
-// learnPlace asks how many programs are ahead of this one, when the first of them is late: each has its turn before this one.
-func (l *Leases) learnPlace(object applock.Object) {
+// learnPlace asks how many programs are ahead of this one, when the first of them is late: each has its turn before this one. The answer counts
+// if the object has been that one's turn since then.
+func (l *Leases) learnPlace(object applock.Object, since time.Time) {
 	ctx, cancel := context.WithTimeout(l.stopped, askLimit)
 	defer cancel()
 	ahead, _, err := l.crowd.Others(ctx, object)
@@ -224,7 +226,7 @@ func (l *Leases) learnPlace(object applock.Object) {
 	}
 	objects, unlock := l.queue.lock()
 	defer unlock()
-	if state := objects.states[object]; state != nil {
+	if state := objects.states[object]; state != nil && state.othersTurn.since.Equal(since) {
 		state.othersTurn.ahead = max(ahead, 1)
 	}
 }

@@ -34,7 +34,8 @@ type claim struct {
 	unique  bool // no other caller has the owner's operator
 	maxHold time.Duration
 	ttl     time.Duration // zero: not renewed
-	alone   bool          // the call takes only this object, so that it can be passed on to the caller
+	// set is the call that takes the object together with others, nil if it takes only this one, which then can be passed on to the caller.
+	set *acquisition
 }
 
 func claimOf(ctx context.Context, request applock.AcquireRequest) (claim, error) {
@@ -42,7 +43,7 @@ func claimOf(ctx context.Context, request applock.AcquireRequest) (claim, error)
 	if err != nil {
 		return claim{}, err
 	}
-	claimed := claim{object: checked.Object, owner: checked.Owner, maxHold: checked.MaxHold, ttl: checked.TTL, alone: true}
+	claimed := claim{object: checked.Object, owner: checked.Owner, maxHold: checked.MaxHold, ttl: checked.TTL}
 	if checked.Owner.Operator == "" {
 		claimed.unique = true
 		claimed.owner.Operator = uniqueName()

@@ -52,6 +52,9 @@ func (l *Leases) acquireAll(ctx context.Context, request applock.AcquireAllReque
 	}
 	began := time.Now()
 	a := &acquisition{leases: l, caller: ctx, claims: claims, get: get}
+	for i := range a.claims {
+		a.claims[i].set = a
+	}
 	wanted := a.wanted()
 	if maxWait == 0 || len(wanted) == 0 {
 		err = a.ask(ctx, applock.Object{})
@@ -78,6 +81,8 @@ type acquisition struct {
 	claims []claim
 	get    getAll
 	set    *handles
+	// waiter is in the queue of the object that is in the way.
+	waiter *waiter
 	// ended is the error of the last attempt, and conflict the objects for which it was refused, nil for none.
 	ended    error
 	conflict *applock.ConflictError
@@ -99,6 +104,8 @@ var errMovesOn = errors.New("another object is held")
 // wait retries each time that the object in the way could be free and it is this caller's turn for it.
 func (a *acquisition) wait(ctx context.Context, awaited claim, maxWait time.Duration) error {
 	began := time.Now()
+	a.leases.queue.joinSets(a)
+	defer a.leases.queue.leaveSets(a)
 	for left := maxWait; ; {
 		_, err := a.leases.inTurn(ctx, &awaited, left, func(limited context.Context, _ claim) error {
 			return a.inTheWay(awaited.object, a.ask(limited, awaited.object))

@@ -3,6 +3,8 @@ package lease_test
 import (
 	"context"
 	"errors"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -167,4 +169,59 @@ func TestSetInPassingLosesNoWake(t *testing.T) {
 		}
 		synctest.Wait()
 	})
+}
+
+// Goal: a set is had in bounded time where callers pass its objects on to each other, the oldest set first, and the callers go on meanwhile; one
+// that waits for an object that is held for days keeps nobody else from the other objects. Method: eight workers that hold one of four objects
+// at a time, without a pause, and two sets of all, once with one of the objects held elsewhere.
+func TestSetsAreFavoured(t *testing.T) {
+	t.Parallel()
+	objects := []applock.Object{account(1), account(2), account(3), account(4)}
+	for name, isHeld := range map[string]bool{"free": false, "held": true} {
+		within, least := 2*time.Second, int64(3000)
+		if isHeld {
+			within, least = time.Hour, 5000
+		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			playFake(t, func(t *testing.T, here, there program) {
+				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+				defer cancel()
+				if isHeld {
+					there.acquire(t, anHour(account(1)))
+				}
+				var turns, sets atomic.Int64
+				var group sync.WaitGroup
+				for worker := range 8 {
+					group.Go(func() {
+						for i := worker; ctx.Err() == nil; i++ {
+							lease, err := here.Acquire(ctx, anHour(objects[1+i%3]))
+							if err != nil {
+								return
+							}
+							time.Sleep(time.Duration(1+i%10) * time.Millisecond)
+							turns.Add(1)
+							release(t, lease)
+						}
+					})
+				}
+				for range 2 {
+					group.Go(func() {
+						for ctx.Err() == nil {
+							if set, err := here.acquireAllWithin(ctx, within, objects...); err == nil {
+								sets.Add(1)
+								_ = set.Release(context.WithoutCancel(ctx))
+							} else if !isHeld && ctx.Err() == nil {
+								t.Errorf("no set within two seconds: %v", err)
+							}
+						}
+					})
+				}
+				group.Wait()
+				if t.Logf("%d turns, %d sets", turns.Load(), sets.Load()); turns.Load() < least {
+					t.Errorf("want %d turns at the least", least)
+				}
+			})
+		})
+	}
 }

@@ -55,7 +55,7 @@ func (q *queue) successor(h *hold) (*waiter, claim) {
 	if l.passer == nil || l.cannotPass.Load() || objects.closed || state == nil || state.holder != h || state.asking || state.unsettled > 0 {
 		return nil, claim{}
 	}
-	next := state.first()
+	next := state.next()
 	if next == nil || !next.heeds || state.isRowOver() || l.keeper.putOffFor() > 0 {
 		return nil, claim{}
 	}

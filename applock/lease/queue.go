@@ -50,6 +50,9 @@ type objects struct {
 	queue  *queue
 	states map[applock.Object]*objectState
 	closed bool
+	// sets are the calls that wait for several objects, the oldest first. favoured is the oldest while it alone may have its objects.
+	sets     []*acquisition
+	favoured *acquisition
 }
 
 // objectState is what this program knows of one object: the hold here, the waiters, and the unsettled takes. It exists while there is any of
@@ -61,7 +64,7 @@ type objectState struct {
 	holder  *hold
 	waiters list.List // of *waiter
 	// unsettled counts abandoned takes that may have to be undone, and sets that take the object in passing. Until it is zero, nobody has a
-	// turn. missed is true if that has kept the first waiter from its attempt.
+	// turn. missed is true if that, or a favoured set, has kept the first waiter from its attempt.
 	unsettled int
 	missed    bool
 	// asking is true while the first waiter makes an attempt.
@@ -143,6 +146,19 @@ func (s *objectState) first() *waiter {
 	return first
 }
 
+// next returns the waiter whose turn it is when the object is free here: the first one, or that of the favoured set, nil while this waits for
+// another object.
+func (s *objectState) next() *waiter {
+	favoured := s.objects.favoured
+	switch {
+	case favoured == nil || !favoured.wants(s.object):
+		return s.first()
+	case favoured.waiter != nil && favoured.waiter.claim.object == s.object:
+		return favoured.waiter
+	}
+	return nil
+}
+
 // notify wakes the callers that wait for news of the object.
 func (s *objectState) notify() {
 	if s.news != nil {
@@ -192,7 +208,11 @@ func (s *objectState) advance() {
 	case first == nil:
 		s.forget()
 	default:
-		first.wake() // if the object is left to others, it is listed
+		next := s.next()
+		s.missed = next != first
+		if next != nil {
+			next.wake() // if the object is left to others, it is listed
+		}
 	}
 }
 
@@ -218,10 +238,14 @@ func (s *objectState) isShared() bool { return s.objects.queue.leases.isShared }
 
 // later changes the state after a pause.
 func (s *objectState) later(pause time.Duration, change func()) {
+	s.objects.queue.later(pause, func(*objects) { change() })
+}
+
+func (q *queue) later(pause time.Duration, change func(objects *objects)) {
 	time.AfterFunc(pause, func() {
-		_, unlock := s.objects.queue.lock()
+		objects, unlock := q.lock()
 		defer unlock()
-		change()
+		change(objects)
 	})
 }
 
@@ -301,6 +325,9 @@ func (q *queue) enqueue(asker context.Context, claim claim) (*waiter, error) {
 	self := &waiter{asker: asker, claim: claim, woken: make(chan struct{}, 1), came: time.Now()}
 	state := objects.of(claim.object)
 	self.element = state.waiters.PushBack(self)
+	if claim.set != nil {
+		claim.set.waiter = self
+	}
 	state.lead()
 	return self, nil
 }
@@ -328,7 +355,13 @@ func (q *queue) dequeue(self *waiter) {
 func (q *queue) isTurnOf(self *waiter, waits bool) bool {
 	state, unlock := q.lockFor(self)
 	defer unlock()
-	if state.holder != nil || state.first() != self || waits && state.isLeft() {
+	switch {
+	case state.holder != nil || waits && state.isLeft():
+		return false
+	case waits && state.next() != self:
+		state.missed = state.missed || state.first() == self
+		return false
+	case !waits && state.first() != self:
 		return false
 	}
 	state.missed = state.unsettled > 0
@@ -373,8 +406,8 @@ func (q *queue) endAsking(self *waiter, ended error) {
 func (q *queue) failureOf(self *waiter) error {
 	state, unlock := q.lockFor(self)
 	defer unlock()
-	isBehind := state.holder != nil || state.first() != self
-	self.heeds = self.claim.alone && (isBehind || state.failure == nil)
+	isBehind := state.holder != nil || state.next() != self
+	self.heeds = self.claim.set == nil && (isBehind || state.failure == nil)
 	if isBehind {
 		return nil
 	}

@@ -180,9 +180,9 @@ func (q *queue) offer(object applock.Object, rank Rank, asked time.Time) {
 	case state.first() == nil:
 	case rank == First || rank == Later && state.isPassedOver(patience, poll, asked):
 		state.pause = time.Time{}
-		state.first().wake()
+		state.advance()
 	case rank == Unranked && !state.isLeft():
-		state.first().wake()
+		state.advance()
 	}
 }
 

@@ -118,7 +118,9 @@
 //	unused     nobody waits                       the next caller
 //
 // A set waits in the queue of one object and asks for its other objects in passing. If its operator is a given one, they are unsettled meanwhile,
-// so that two calls of one operator never take over from each other.
+// so that two calls of one operator never take over from each other. The oldest set that waits is favoured from time to time: then no other
+// waiter of this program has a turn for its objects. So a set is had in bounded time beside callers of this program that hold them for up to
+// two seconds each. Beside other programs it depends on chance.
 //
 // Right. Only the backend grants, and a hold is trusted for less time than its grant lasts. A lease's own name under which a take had no answer
 // is never used again, and the take is released again and again for 15 s. A given operator's next call takes over what the former one may have left.

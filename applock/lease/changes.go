@@ -77,9 +77,9 @@ func (t *tenure) renewed(asked time.Time, term time.Duration, ends time.Time, an
 	}
 	t.trust(asked, term)
 	t.expiresAt = answer.ExpiresAt
-	t.due, t.tries = asked.Add(interval), 0
-	if t.hold.pace != nil && t.cause == nil {
-		heap.Fix(&t.hold.pace.holds, t.place)
+	t.due, t.tries, t.took = asked.Add(interval), 0, t.hold.leases.now().Sub(asked)
+	if t.hold.interval > 0 && t.cause == nil {
+		heap.Fix(&t.holds.due, t.place)
 	}
 }
 

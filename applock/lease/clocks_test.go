@@ -35,6 +35,20 @@ func playSleeper(t *testing.T, test func(t *testing.T, here program, machine *sl
 	})
 }
 
+// Goal: a lease that became due while the machine slept is renewed soon after. Method: a sleep of most of what the lease lasts.
+func TestRenewalsAfterASleep(t *testing.T) {
+	t.Parallel()
+	playSleeper(t, func(t *testing.T, here program, machine *sleeper) {
+		lease := here.acquire(t, applock.AcquireRequest{Object: nightly, MaxHold: time.Hour, TTL: 9 * time.Second})
+		time.Sleep(500 * time.Millisecond)
+		machine.sleep(6 * time.Second)
+		time.Sleep(time.Minute)
+		if err := lease.Err(); err != nil {
+			t.Errorf("a minute after the sleep: %v", err)
+		}
+	})
+}
+
 // Goal: a holder that wakes after the end of its lease sees the loss at once in Err, never re-enters, and its context ends within a second.
 // Method: a machine that sleeps for longer than the lease lasts.
 func TestSleepEndsTrust(t *testing.T) {

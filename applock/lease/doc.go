@@ -17,8 +17,9 @@
 //	    v                      v Close               v Deadline passed, Close
 //	 refused               gave up                 lost
 //
-// Renewals. Leases with similar TTLs are renewed together, every third of the TTL, spread over that time. On PostgreSQL one or two
-// connections outside the pool do that. MySQL and MariaDB keep one of the pool's connections for it if the pool's limit is two or more. The
+// Renewals. Leases with similar TTLs are renewed together, up to 500 in one call and two calls at a time, every third of the TTL or up to a ninth
+// of it earlier. Those that begin in one moment are spread over that third. A TTL should be 3 s or more: a ninth of it is the time that a busy
+// server needs for a call. On PostgreSQL one or two connections outside the pool do that. MySQL and MariaDB keep one of the pool's connections for it if the pool's limit is two or more. The
 // program may use the rest of the pool. These connections are closed a minute after the last renewal.
 //
 // Slow ways. A renewal is sent a third of the TTL after the call before it, and given up after another third. So a lease lives if the

@@ -23,9 +23,8 @@ type hold struct {
 	asker context.Context //nolint:containedctx // hooks get it at the end of the hold
 	// turn admits one renewal or transfer at a time: the result of two would depend on chance. A release never waits for it.
 	turn chan struct{}
-	// interval is how often pace renews or checks the hold, zero for never.
+	// interval is how often the keeper renews or checks the hold, zero for never.
 	interval time.Duration
-	pace     *pace
 
 	tenure tenure
 }
@@ -40,11 +39,12 @@ type tenure struct {
 	watchdog  *time.Timer
 	alarm     *time.Timer // nil without a LongHold
 	open      map[*handle]struct{}
-	// due is when pace renews or checks the hold the next time. tries counts the attempts since the last answer.
-	// place is its place among those of the pace.
+	// due is when the keeper renews or checks the hold the next time, and place its place among those that are due. tries counts the attempts
+	// since the last answer, and took is how long that call took.
 	due      time.Time
 	place    int
 	tries    int
+	took     time.Duration
 	checking bool // because the object is said to be free
 	told     bool // the hooks know that a caller got it
 	// cause is why the hold is over, nil while it is live.
@@ -199,8 +199,8 @@ func (t *tenure) end(cause error) bool {
 	if t.alarm != nil {
 		t.alarm.Stop()
 	}
-	if h.pace != nil {
-		heap.Remove(&h.pace.holds, t.place)
+	if h.interval > 0 {
+		heap.Remove(&t.holds.due, t.place)
 	}
 	delete(t.holds.live, h)
 	for lease := range t.open {

@@ -5,7 +5,8 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"math/bits"
+	"math"
+	"sync"
 	"time"
 
 	"github.com/applock/applock/applock"
@@ -17,24 +18,23 @@ const (
 	// attemptsPerInterval is how many attempts fit between two renewals: two that meet dead connections then cost nothing. Later attempts, and
 	// those to a slow backend, may take the whole interval.
 	attemptsPerInterval = 3
-	shortAttempts       = 2
-	// retryAfter limits the time from the beginning of a failed attempt to the next one.
+	shortAttempts       = attemptsPerInterval - 1
+	// retryAfter, which doc.go promises, limits the time from the beginning of a failed attempt to the next one.
 	retryAfter = time.Second
-	// After an attempt that timed out, the next call waits for its limit divided by quiet.
+	// After an attempt that timed out, no call begins for its limit, retryAfter at most, divided by quiet: a busy server may finish first what it
+	// has (TestRenewalsGoBeforeNewGrants). With less than 6, a lease whose way takes a sixth of its TTL would not live through a dead connection
+	// (TestLeasesOfASlowWay): 1/3 for the interval, 1/3 for the attempt, 1/15 of rest and 1/6 would be all of its trust, 9/10.
 	quiet = 8
-	// phases is into how many parts of an interval renewals are spread. Renewals that are due within one part go together.
-	phases = 8
-	// firstCall is how many grants one call renews at first: as many as fit into the time of an attempt.
-	firstCall = 500
-	leastCall = 10
-	mostCall  = 10_000
-	// mostBehind is the most grants in one call when a round of all holds would take too long. A call that exceeds its limit may have done all
-	// its work in vain.
-	mostBehind = 2000
-	// preparedFor is how long a connection for renewals stays open unused.
-	preparedFor = time.Minute
-	// callsAtOnce is the number of concurrent calls if there is enough to do: a busy server shares its time among its connections.
+	// leastAttempt is the time of an attempt for a TTL of 3 s, the shortest that doc.go recommends.
+	leastAttempt = 3 * time.Second / renewalsPerTTL / attemptsPerInterval
+	// grantsPerCall is how many grants one call renews: as many as a busy server renews within leastAttempt. On two cores with ten busy processes
+	// the median of such calls is 0.2 s on PostgreSQL and 0.3 s on MariaDB.
+	grantsPerCall = 500
+	// callsAtOnce is the number of concurrent calls if there is enough to do: a busy server shares its time among its connections. The tables
+	// keep as many connections for renewals.
 	callsAtOnce = 2
+	// preparedFor, which doc.go promises, is how long a connection for renewals stays open unused.
+	preparedFor = time.Minute
 )
 
 // keeper keeps the holds of this program: it renews or checks them, and ends them at their deadlines.
@@ -45,11 +45,12 @@ type keeper struct {
 	check  time.Duration
 	// checkIdle is how often leases without a TTL are checked, unless check is set.
 	checkIdle time.Duration
+	woken     chan struct{}
 }
 
 func newKeeper(leases *Leases, check time.Duration) *keeper {
-	k := &keeper{leases: leases, check: max(check, 0)}
-	k.value = holds{keeper: k, live: map[*hold]struct{}{}, paces: map[int]*pace{}}
+	k := &keeper{leases: leases, check: max(check, 0), woken: make(chan struct{}, 1)}
+	k.value = holds{keeper: k, live: map[*hold]struct{}{}}
 	return k
 }
 
@@ -57,28 +58,15 @@ func newKeeper(leases *Leases, check time.Duration) *keeper {
 type holds struct {
 	keeper *keeper
 	live   map[*hold]struct{}
-	paces  map[int]*pace
-	// watching is true while the clocks are compared.
-	watching bool
+	// due are the live holds that have an interval. added counts them, with the former ones.
+	due   dueHeap
+	added int
+	// running is true while there is a goroutine that renews what is due, watching while the clocks are compared.
+	running, watching bool
 	// prepared is when the backend was last asked for a connection for renewals.
 	prepared time.Time
-	// putOffUntil is when new acquisitions may go on, which late renewals delay.
-	putOffUntil time.Time
-}
-
-// pace renews or checks holds of similar intervals, the longest up to twice the shortest. Each hold is renewed at its own time, and no pace
-// hurries or delays another. It has a goroutine while it has holds.
-type pace struct {
-	keeper *keeper
-	woken  chan struct{}
-
-	// The keeper's mutex guards the rest. holds is a heap, whose first is due first.
-	holds dueHeap
-	added int
-	// size is how many grants one call has. took is how long the last answered call took, or a later slow get.
-	size    int
-	took    time.Duration
-	running bool
+	// putOffUntil is when new acquisitions may go on, which late renewals delay, and restUntil when renewals may.
+	putOffUntil, restUntil time.Time
 }
 
 // keep makes a hold, and its first lease. Its get was sent at started.
@@ -98,7 +86,7 @@ func (k *keeper) keep(ctx context.Context, claim claim, grant applock.Grant, sta
 	holds, unlock := k.lock()
 	defer unlock()
 	t := &h.tenure
-	*t = tenure{hold: h, holds: holds, expiresAt: grant.ExpiresAt, ends: started.Add(claim.maxHold), open: map[*handle]struct{}{}}
+	*t = tenure{hold: h, holds: holds, expiresAt: grant.ExpiresAt, ends: started.Add(claim.maxHold), took: h.began.Sub(started), open: map[*handle]struct{}{}}
 	t.trust(started, term)
 	t.watchdog = time.AfterFunc(t.trustLeft(), h.atDeadline)
 	t.alarm = k.leases.hooks.alarm(h)
@@ -106,44 +94,37 @@ func (k *keeper) keep(ctx context.Context, claim claim, grant applock.Grant, sta
 	return h, t.lease(h.asker)
 }
 
-// add adds a hold, and to its pace if it is to be renewed or checked.
+// add adds a hold. The first time it is due is at the end of its interval. If many begin in one moment, each grantsPerCall of them are due at
+// another time of the interval: multiples of the golden ratio are spread evenly, however many there are.
 func (k *holds) add(h *hold, started time.Time) {
 	k.live[h] = struct{}{}
 	if !k.watching {
 		k.watching = true
 		k.watchClocks()
 	}
-	l := k.keeper.leases
-	if h.interval == 0 || l.stopped.Err() != nil {
+	l, t := k.keeper.leases, &h.tenure
+	if l.stopped.Err() != nil {
+		h.interval = 0
+	}
+	if h.interval == 0 {
 		return
 	}
-	class := bits.Len64(uint64(h.interval)) //nolint:gosec // positive
-	p := k.paces[class]
-	if p == nil {
-		p = &pace{keeper: k.keeper, size: firstCall, woken: make(chan struct{}, 1)}
-		k.paces[class] = p
-	}
-	h.pace = p
-	phase := time.Duration(p.added % phases)
-	p.added++
-	now := l.now()
-	h.tenure.due = now.Add(h.interval - phase*h.interval/phases)
-	if latest := started.Add(h.interval); latest.Before(h.tenure.due) {
-		h.tenure.due = latest
-	}
-	heap.Push(&p.holds, &h.tenure)
+	phase := math.Mod(float64(k.added/grantsPerCall)*math.Phi, 1)
+	k.added++
+	t.due = started.Add(time.Duration((1 - phase) * float64(h.interval)))
+	heap.Push(&k.due, t)
 	k.prepare(h)
-	p.took = max(p.took, now.Sub(started)) // a slow get means that renewals are slow, too
 	switch {
-	case !p.running:
-		p.running = true
-		l.background.Go(p.run)
-	case p.holds[0] == &h.tenure: // it is due before the pace wakes by itself
-		p.wake()
+	case !k.running:
+		k.running = true
+		l.background.Go(k.keeper.run)
+	case t.place == 0: // it is due before run looks by itself
+		k.keeper.wake()
 	}
 }
 
-// watchClocks checks all watchdogs after the machine has slept, since the monotonic clock wakes them late. It runs while there are leases.
+// watchClocks checks after the machine has slept which holds are over or due, since the monotonic clock wakes timers late. It runs while there are
+// leases.
 func (k *holds) watchClocks() {
 	l := k.keeper.leases
 	before := l.slept()
@@ -157,7 +138,7 @@ func (k *holds) watchClocks() {
 			for h := range k.live {
 				h.tenure.watchdog.Reset(max(h.tenure.trustLeft(), 0))
 			}
-			k.hurry()
+			k.keeper.wake()
 		}
 		k.watchClocks()
 	})
@@ -187,22 +168,11 @@ func (k *holds) prepare(h *hold) {
 	})
 }
 
-// wake makes the pace check which renewals are due.
-func (p *pace) wake() {
+// wake has run look again at what is due.
+func (k *keeper) wake() {
 	select {
-	case p.woken <- struct{}{}:
+	case k.woken <- struct{}{}:
 	default: // a wake is pending
-	}
-}
-
-// hurry makes all holds due soon, after time that the timers have missed.
-func (k *holds) hurry() {
-	now := k.keeper.leases.now()
-	for _, p := range k.paces {
-		for _, t := range p.holds { // equal times keep the heap in order
-			t.due = now
-		}
-		p.wake()
 	}
 }
 
@@ -221,56 +191,45 @@ func (k *keeper) intervalOf(h *hold) time.Duration {
 
 // attemptLimit is how long an attempt to renew the hold may take.
 func (t *tenure) attemptLimit() time.Duration {
-	h := t.hold
 	if t.tries < shortAttempts {
-		return min(max(h.interval/attemptsPerInterval, 2*h.pace.took), h.interval)
+		return min(max(t.hold.attempt(), 2*t.took), t.hold.interval)
 	}
-	return h.interval
+	return t.hold.interval
 }
 
-// run renews what is due while there are holds.
-func (p *pace) run() {
+// attempt is the time of an attempt, a ninth of the TTL. What is due within that time goes along with a call.
+func (h *hold) attempt() time.Duration { return h.interval / attemptsPerInterval }
+
+// retryPause is the time from the beginning of a failed attempt to the next one.
+func (h *hold) retryPause() time.Duration { return min(h.attempt(), retryAfter) }
+
+// run renews what is due while there are holds. A call counts among callsAtOnce until it has an answer, or has taken so long that it may hang:
+// TestHangingCallsKeepNobodyWaiting.
+func (k *keeper) run() {
 	calls := make(chan struct{}, callsAtOnce)
 	for {
-		next, ok := p.next()
+		calls <- struct{}{}
+		next, pause, ok := k.next()
+		if len(next.renewals) > 0 {
+			leave := sync.OnceFunc(func() { <-calls })
+			hangs := time.AfterFunc(next.patience, leave)
+			k.leases.background.Go(func() {
+				defer leave()
+				defer hangs.Stop()
+				k.renew(next)
+			})
+			continue
+		}
+		<-calls
 		if !ok {
 			return
 		}
 		select {
-		case <-p.keeper.leases.stopped.Done():
-			return
-		case <-p.woken:
-			continue
-		case <-time.After(next.Sub(p.keeper.leases.now())):
+		case <-k.leases.stopped.Done():
+		case <-k.woken:
+		case <-time.After(pause):
 		}
-		p.renewDue(calls)
 	}
-}
-
-// renewDue starts the calls for what is due, when there is room in calls. The last ones go on after it has returned.
-func (p *pace) renewDue(calls chan struct{}) {
-	for {
-		calls <- struct{}{}
-		batch := p.due()
-		if len(batch.renewals) == 0 {
-			<-calls
-			return
-		}
-		p.keeper.leases.background.Go(func() {
-			defer func() { <-calls }()
-			p.renew(batch)
-		})
-	}
-}
-
-// next returns when the first hold is due. Without holds the pace ends.
-func (p *pace) next() (first time.Time, ok bool) {
-	_, unlock := p.keeper.lock()
-	defer unlock()
-	if p.running = len(p.holds) > 0; p.running {
-		first = p.holds[0].due
-	}
-	return first, p.running
 }
 
 // batch is the renewals of one call. No other call renews or hands over these grants until it is done.
@@ -278,36 +237,41 @@ type batch struct {
 	holds    map[applock.Object]*hold
 	renewals []Renewal
 	limit    time.Duration
-	interval time.Duration // the shortest of the holds'
+	// patience is the limit that an attempt for the shortest useful TTL would have.
+	patience time.Duration
 	// isLate is true if a hold has less than half of its term left.
 	isLate bool
 }
 
-// due returns the next batch: each hold for its ttl, but not beyond its end. Holds whose attempts have failed go separately, with more
-// time.
-func (p *pace) due() batch {
-	_, unlock := p.keeper.lock()
+// next returns the next call, or the time until a hold is due. Without holds, and after Close, run ends.
+//
+// Together goes what is due within an attempt and has about the same limit, so that a short TTL does not hurry others
+// (TestLateAnswersHarmNobody), nor do holds that are not late those whose attempts have failed.
+func (k *keeper) next() (next batch, pause time.Duration, ok bool) {
+	holds, unlock := k.lock()
 	defer unlock()
-	now := p.keeper.leases.now()
-	if len(p.holds) == 0 || p.holds[0].due.After(now) {
-		return batch{}
+	if holds.running = len(holds.due) > 0 && k.leases.stopped.Err() == nil; !holds.running {
+		return batch{}, 0, false
 	}
-	first := p.holds[0]
-	soon := now.Add(first.hold.interval / phases)
-	stubborn := first.tries >= shortAttempts
-	next := batch{holds: map[applock.Object]*hold{}, limit: first.attemptLimit(), interval: first.hold.interval}
+	first, now := holds.due[0], k.leases.now()
+	if pause = max(first.due.Sub(now), holds.restUntil.Sub(now)); pause > 0 {
+		return batch{}, pause, true
+	}
+	limit, soon := first.attemptLimit(), now.Add(first.hold.attempt())
+	next = batch{holds: map[applock.Object]*hold{}, limit: limit, patience: max(leastAttempt, 2*first.took)}
 	var seen []*tenure
-	for len(p.holds) > 0 && !p.holds[0].due.After(soon) && len(next.renewals) < p.size {
-		t, _ := heap.Pop(&p.holds).(*tenure)
+	for len(holds.due) > 0 && !holds.due[0].due.After(soon) && len(seen) < grantsPerCall {
+		t, _ := heap.Pop(&holds.due).(*tenure)
 		seen = append(seen, t)
-		if stubborn == (t.tries >= shortAttempts) {
+		if own := t.attemptLimit(); own <= 2*limit && limit <= 2*own {
+			next.limit = min(next.limit, own)
 			next.add(t, now)
 		}
 	}
 	for _, t := range seen {
-		heap.Push(&p.holds, t)
+		heap.Push(&holds.due, t)
 	}
-	return next
+	return next, 0, true
 }
 
 // add adds a hold to the batch, unless another call is changing it or its end has come. Such a hold is due again later.
@@ -320,10 +284,10 @@ func (b *batch) add(t *tenure, now time.Time) {
 	}
 	select {
 	case h.turn <- struct{}{}:
+		t.due = now.Add(2 * h.interval) // the call is over by then
 		t.tries++
 		b.holds[h.grant.Object] = h
 		b.renewals = append(b.renewals, Renewal{Grant: t.grant(), TTL: term})
-		b.limit, b.interval = min(b.limit, t.attemptLimit()), min(b.interval, h.interval)
 		b.isLate = b.isLate || t.deadline.Sub(now) < term/2
 	default: // another call is changing it
 	}
@@ -355,8 +319,6 @@ func (d *dueHeap) Pop() any {
 	return t
 }
 
-func (h *hold) retryPause() time.Duration { return min(h.interval/attemptsPerInterval, retryAfter) }
-
 var errPassedOver = errors.New("other transactions are changing some of the locks")
 
 // levelOf logs daily events on a lower level than failures.
@@ -368,21 +330,36 @@ func levelOf(err error) slog.Level {
 }
 
 // renew makes a call. An error is not a loss: the holds live until their deadlines, and are soon due again.
-func (p *pace) renew(batch batch) {
-	l := p.keeper.leases
+func (k *keeper) renew(batch batch) {
+	l := k.leases
 	ctx, cancel := context.WithTimeout(l.stopped, batch.limit)
 	defer cancel()
 	asked := l.now()
-	err := l.renewBatch(ctx, batch, asked)
-	p.fit(batch, l.now().Sub(asked), err == nil || errors.Is(err, errPassedOver))
-	if batch.isLate || ctx.Err() != nil {
-		p.keeper.putOff(min(batch.interval/attemptsPerInterval, retryAfter))
-	}
-	if err != nil {
+	if err := l.renewBatch(ctx, batch, asked); err != nil {
 		l.logger.LogAttrs(l.stopped, levelOf(err), "leases could not be renewed, trying again", slog.Any("error", err))
 	}
-	if ctx.Err() != nil { // let a busy server finish its calls before it gets new ones
-		l.rest(l.stopped, batch.limit/quiet)
+	holds, unlock := k.lock()
+	defer unlock()
+	defer k.wake()
+	timedOut, moment := ctx.Err() != nil, min(batch.limit, retryAfter)
+	if batch.isLate || timedOut {
+		holds.putOffUntil = l.now().Add(moment)
+	}
+	again := l.now().Add(moment / quiet)
+	if timedOut {
+		holds.restUntil = again // a busy server may finish its calls before it gets new ones
+	}
+	if len(holds.due) > 0 && holds.due[0].due.Before(again) {
+		again = holds.due[0].due.Add(-1) // before those that have waited for less time
+	}
+	for _, h := range batch.holds {
+		<-h.turn // now other calls may renew or hand over the grant
+		if t := &h.tenure; t.tries > 0 && t.cause == nil {
+			if t.due = asked.Add(h.retryPause()); timedOut {
+				t.due = again
+			}
+			heap.Fix(&holds.due, t.place)
+		}
 	}
 }
 
@@ -397,47 +374,14 @@ func (l *Leases) rest(ctx context.Context, moment time.Duration) {
 	}
 }
 
-// fit adapts the size of calls. A slow call, which took most of an attempt's time, makes the next ones smaller, and a quick one makes them
-// greater. They also grow when a round of all holds would take too long: a busy server is slow even for small calls, so smaller ones would
-// renew fewer grants in the same time.
-func (p *pace) fit(batch batch, took time.Duration, answered bool) {
-	_, unlock := p.keeper.lock()
-	defer unlock()
-	if answered {
-		p.took = took
-	}
-	grants := len(batch.renewals)
-	isFull, isQuick, isSlow := grants == p.size, took < batch.limit/8, took > batch.limit/2
-	round := took * time.Duration(len(p.holds)) / time.Duration(grants)
-	isBehind := answered && took < batch.interval/attemptsPerInterval && round > batch.interval/2
-	switch {
-	case isFull && isBehind && p.size < mostBehind:
-		p.size = min(2*p.size, mostBehind)
-	case isFull && isQuick:
-		p.size = min(2*p.size, mostCall)
-	case isSlow && isBehind && grants > mostBehind:
-		p.size = mostBehind
-	case isSlow && !isBehind && grants > leastCall:
-		p.size = max(grants/2, leastCall)
-	}
-}
-
-// putOff delays new acquisitions for a moment, because renewals are late. Held leases go first.
-func (k *keeper) putOff(moment time.Duration) {
-	holds, unlock := k.lock()
-	defer unlock()
-	holds.putOffUntil = time.Now().Add(moment)
-}
-
 // putOffFor is how long new acquisitions wait.
 func (k *keeper) putOffFor() time.Duration {
 	holds, unlock := k.lock()
 	defer unlock()
-	return time.Until(holds.putOffUntil)
+	return holds.putOffUntil.Sub(k.leases.now())
 }
 
 func (l *Leases) renewBatch(ctx context.Context, batch batch, asked time.Time) error {
-	defer done(batch.holds)
 	answers, err := l.backend.Renew(ctx, batch.renewals)
 	if err != nil {
 		return err
@@ -465,12 +409,5 @@ func (l *Leases) note(h *hold, answer Renewed, asked time.Time, term time.Durati
 		t, unlock := h.lock()
 		defer unlock()
 		t.renewed(asked, term, t.ends, answer)
-	}
-}
-
-// done lets other calls renew or hand over the grants.
-func done(holds map[applock.Object]*hold) {
-	for _, h := range holds {
-		<-h.turn
 	}
 }

@@ -163,15 +163,36 @@ func TestHeavyAShortTTLHarmsNobody(t *testing.T) {
 	})
 }
 
-// Goal: the same with answers that come late. Method: 380 ms, a TTL of 10 s and one of 3 s, for which that is much; that of 1 s
-// cannot live.
+// Goal: the same with answers that come late. Method: 380 ms, a TTL of 10 s and one of 3 s, for which that is much; those of 1 s,
+// which are taken again and again, cannot live.
 func TestLateAnswersHarmNobody(t *testing.T) {
 	t.Parallel()
 	play(t, costly(0, 380*time.Millisecond), func(t *testing.T, leases *lease.Leases) {
 		kept := append(manyLeases(t, leases, "long", 10, 10*time.Second), manyLeases(t, leases, "middling", 10, 3*time.Second)...)
-		manyLeases(t, leases, "short", 1, time.Second)
-		time.Sleep(3 * time.Minute)
+		for range 180 {
+			manyLeases(t, leases, "short", 1, time.Second)
+			time.Sleep(time.Second)
+		}
 		requireAlive(t, kept)
+	})
+}
+
+// Goal: calls that hang keep no lease waiting that has less time. Method: 3,000 leases of 30 s, whose first calls, two of which hang at a time, have
+// no answer for the time of an attempt; and one of 3 s.
+func TestHangingCallsKeepNobodyWaiting(t *testing.T) {
+	t.Parallel()
+	var hanging atomic.Int64
+	hanging.Store(6)
+	backend := unpolledFake(func(_ context.Context, call fakebackend.Call) fakebackend.Fault {
+		if call.Operation == fakebackend.Renew && call.Grants > 1 && hanging.Add(-1) >= 0 {
+			return fakebackend.Fault{Before: time.Hour}
+		}
+		return fakebackend.Fault{}
+	})
+	play(t, backend, func(t *testing.T, leases *lease.Leases) {
+		held := append(manyLeases(t, leases, "long", 3000, 30*time.Second), manyLeases(t, leases, "short", 1, 3*time.Second)...)
+		time.Sleep(2 * time.Minute)
+		requireAlive(t, held)
 	})
 }
 

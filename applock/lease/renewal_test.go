@@ -318,8 +318,8 @@ func TestRenewalsAreSpread(t *testing.T) {
 			mutex.Lock()
 			defer mutex.Unlock()
 			moments[time.Since(began)] += call.Grants
-			if since := time.Since(began); since < 400*time.Millisecond && call.Grants > 500 {
-				t.Errorf("a call of %d grants after %s, before it is known what the backend can do", call.Grants, since)
+			if call.Grants > 500 {
+				t.Errorf("a call of %d grants, want 500 at most", call.Grants)
 			}
 		}
 		return fakebackend.Fault{}

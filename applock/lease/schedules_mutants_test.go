@@ -22,9 +22,9 @@ type mutant struct{ file, is, becomes, by string }
 func TestSchedulesCatchMutants(t *testing.T) {
 	t.Parallel()
 	for name, mutant := range map[string]mutant{
-		"GrantByTheServersClock":    {file: "renewal.go", is: "\tt.trust(started, term)\n", becomes: "\tt.trust(grant.ExpiresAt.Add(-term), term)\n"},
+		"GrantByTheServersClock":    {file: "keeper.go", is: "\tt.trust(started, term)\n", becomes: "\tt.trust(grant.ExpiresAt.Add(-term), term)\n"},
 		"RenewalByTheServersClock":  {file: "changes.go", is: "\tt.trust(asked, term)\n", becomes: "\tt.trust(answer.ExpiresAt.Add(-term), term)\n"},
-		"TrustFromTheAnswerOn":      {file: "renewal.go", is: "\tt.trust(started, term)\n", becomes: "\tt.trust(h.began, term)\n"},
+		"TrustFromTheAnswerOn":      {file: "keeper.go", is: "\tt.trust(started, term)\n", becomes: "\tt.trust(h.began, term)\n"},
 		"TrustForTooLong":           {file: "hold.go", is: "return term - min(term/10, maxMargin)", becomes: "return term + min(term/10, maxMargin)"},
 		"LostIsRenewed":             {file: "renewal.go", is: "\tcase answer.Lost != nil:\n", becomes: "\tcase answer.Lost != nil && l == nil:\n"},
 		"UnknownTakeIsForgotten":    {file: "acquire.go", is: "\tcase errors.Is(got.err, applock.ErrOutcomeUnknown):\n", becomes: "\tcase errors.Is(got.err, applock.ErrOutcomeUnknown) && l == nil:\n"},

@@ -31,19 +31,17 @@ func latePauses() []time.Duration {
 type lateTakes struct {
 	leases *Leases
 
-	mutex   sync.Mutex
-	takes   []lateTake
-	running bool
+	mutex sync.Mutex
+	takes []*lateTake
 }
 
-// lateTake is one object of a late call.
+// lateTake is one object of a late call. Apart from its grant, only the goroutine that works on the list reaches it.
 type lateTake struct {
 	grant applock.Grant // object and owner, and a fence if it is known
 	// due is the time of the next release, and answered counts the answered releases.
 	due      time.Time
 	answered int
-	// isUncertain is true if the former release had no answer. It may have ended the grant.
-	isUncertain bool
+	isDone   bool // after the last release
 }
 
 // add schedules more releases of a take that was just released.
@@ -55,124 +53,90 @@ func (l *lateTakes) add(grant applock.Grant) {
 			slog.String("object", l.takes[0].grant.Object.String()))
 		l.takes = l.takes[1:]
 	}
-	l.takes = append(l.takes, lateTake{grant: grant, due: time.Now().Add(latePauses()[0])})
-	if !l.running {
-		l.running = true
+	l.takes = append(l.takes, &lateTake{grant: grant, due: time.Now().Add(latePauses()[0])})
+	if len(l.takes) == 1 {
 		l.leases.background.Go(l.run)
 	}
 }
 
-// run works until nothing is left to release. When Close begins, it releases all for the last time.
+// run works until nothing is left to release. When Close begins, it releases all for the last time, until each release has an answer or Close
+// stops waiting. Before that it stops at the first failure until the next tick, so that an outage does not cost a call for each.
 func (l *lateTakes) run() {
-	ticker := time.NewTicker(lateTick)
-	defer ticker.Stop()
-	for !l.isDone() {
+	pause, stopped := lateTick, l.leases.stopped.Done()
+	for {
 		select {
-		case <-ticker.C:
-			now := time.Now()
-			l.release(l.take(func(take lateTake) bool { return !take.due.After(now) }))
-		case <-l.leases.stopped.Done():
-			l.releaseAtClose()
+		case <-l.leases.shutdownCtx.Done():
 			return
-		}
-	}
-}
-
-func (l *lateTakes) isDone() bool {
-	l.mutex.Lock()
-	defer l.mutex.Unlock()
-	l.running = len(l.takes) > 0
-	return !l.running
-}
-
-// take removes the wanted ones from the list and returns them.
-func (l *lateTakes) take(isWanted func(take lateTake) bool) (wanted []lateTake) {
-	l.mutex.Lock()
-	defer l.mutex.Unlock()
-	var others []lateTake
-	for _, take := range l.takes {
-		if isWanted(take) {
-			wanted = append(wanted, take)
-		} else {
-			others = append(others, take)
-		}
-	}
-	l.takes = others
-	return wanted
-}
-
-// release releases some takes, a few at a time. It stops at the first failure, so that an outage does not cost a call for each. The rest
-// wait for the next tick.
-func (l *lateTakes) release(due []lateTake) {
-	for i := 0; i < len(due); i += lateCalls {
-		if !l.releaseSome(due[i:min(i+lateCalls, len(due))]) {
-			l.putBack(due[min(i+lateCalls, len(due)):]...)
-			return
-		}
-	}
-}
-
-// releaseAtClose releases all until each release has an answer or Close stops waiting.
-func (l *lateTakes) releaseAtClose() {
-	closing := l.leases.shutdownCtx
-	for pause := firstRetry; closing.Err() == nil; pause = min(2*pause, lateTick) {
-		for some := range slices.Chunk(l.take(func(lateTake) bool { return true }), lateCalls) {
-			l.releaseSome(some)
-		}
-		if l.isDone() {
-			return
-		}
-		select {
-		case <-closing.Done():
+		case <-stopped:
+			pause, stopped = firstRetry, nil
 		case <-time.After(pause):
+			pause = min(2*pause, lateTick)
+		}
+		for some := range slices.Chunk(l.due(stopped == nil), lateCalls) {
+			if !l.release(some) && stopped != nil {
+				break
+			}
+		}
+		if l.isEmpty() {
+			return
 		}
 	}
 }
 
-// releaseSome releases a few at the same time, and reports whether each had an answer.
-func (l *lateTakes) releaseSome(some []lateTake) bool {
+// due returns the takes that are to be released now, those first that have been due for longest.
+func (l *lateTakes) due(all bool) (due []*lateTake) {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	for _, take := range l.takes {
+		if all || !take.due.After(time.Now()) {
+			due = append(due, take)
+		}
+	}
+	slices.SortFunc(due, func(a, b *lateTake) int { return a.due.Compare(b.due) })
+	return due
+}
+
+// isEmpty drops what has been released for the last time, and reports whether that was all.
+func (l *lateTakes) isEmpty() bool {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	l.takes = slices.DeleteFunc(l.takes, func(take *lateTake) bool { return take.isDone })
+	return len(l.takes) == 0
+}
+
+// release releases a few at the same time, and reports whether each had an answer.
+func (l *lateTakes) release(some []*lateTake) bool {
 	var group sync.WaitGroup
-	var failures atomic.Int32
+	var isSilent atomic.Bool
 	for _, take := range some {
 		group.Go(func() {
-			if err := l.releaseOne(take); err != nil {
-				failures.Add(1)
+			if !l.releaseOne(take) {
+				isSilent.Store(true)
 			}
 		})
 	}
 	group.Wait()
-	return failures.Load() == 0
+	return !isSilent.Load()
 }
 
-// releaseOne releases a take, and keeps it in the list unless this was the last time. It returns why there was no answer. A refusal that no
-// repetition changes is an answer. It wakes the first waiter if this release, or one without an answer before it, may have freed the object.
-func (l *lateTakes) releaseOne(take lateTake) error {
+// releaseOne releases a take, and reports whether there was an answer. A refusal that no repetition changes is an answer. It wakes the first
+// waiter even if it finds nothing: one without an answer before it may have freed the object.
+func (l *lateTakes) releaseOne(take *lateTake) bool {
 	err := l.leases.releaseOnce(l.leases.shutdownCtx, take.grant)
 	isEnded := err == nil || isGone(err)
-	if err == nil || isEnded && take.isUncertain {
+	if isEnded {
 		l.leases.queue.offer(take.grant.Object, Unranked, time.Now())
 	}
-	take.isUncertain = !isEnded
 	isAnswered := isEnded || isRefused(err) || errors.Is(err, applock.ErrInvalid)
 	if isAnswered {
 		take.answered++
 	}
 	pauses := latePauses()
-	switch isLast := take.answered == len(pauses) || isAnswered && l.leases.stopped.Err() != nil; {
-	case !isLast:
+	switch take.isDone = take.answered == len(pauses) || isAnswered && l.leases.stopped.Err() != nil; {
+	case !take.isDone:
 		take.due = time.Now().Add(pauses[take.answered])
-		l.putBack(take)
 	case !isEnded:
 		l.leases.warnNotReleased(take.grant, err)
 	}
-	if isAnswered || isBusy(err) {
-		return nil
-	}
-	return err
-}
-
-func (l *lateTakes) putBack(takes ...lateTake) {
-	l.mutex.Lock()
-	defer l.mutex.Unlock()
-	l.takes = append(l.takes, takes...)
+	return isAnswered || isBusy(err)
 }

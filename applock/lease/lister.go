@@ -4,22 +4,19 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/applock/applock/applock"
 )
 
-// lister keeps the backend's list of waiters up to date in the background. No waiter waits for it, and a waiter that has left meanwhile is
-// never listed.
+// lister keeps the backend's list of waiters up to date. While anything is to be told, one goroutine announces some names and removes others,
+// round by round. No waiter waits for it, and a waiter that has left meanwhile is never listed.
 type lister struct {
 	leases  *Leases
 	backend Announcer
-	// retract removes names from the list, up to atOnce in one call.
+	// retract removes up to retractedAtOnce names from the list.
 	retract func(ctx context.Context, waiters []listingKey) error
-	atOnce  int
 
 	guarded[listings]
 }
@@ -28,19 +25,15 @@ type lister struct {
 type listings struct {
 	lister  *lister
 	known   map[listingKey]*listing
-	pending []*listing // to be updated
-	workers int
+	pending []*listing // whose change the backend does not know
+	working bool
 }
 
 const (
-	// listers is the number of concurrent calls.
-	listers = 8
-	// listLimit limits a call.
-	listLimit = 10 * time.Second
-	// listAgain is the pause after a failed call.
-	listAgain = time.Second
-	// retractedAtOnce is how many names one call removes, if the backend can.
-	retractedAtOnce = 100
+	// listedAtOnce is how many names a round announces, in concurrent calls: as many as an object lists.
+	listedAtOnce = mostListed
+	// retractedAtOnce is how many names a round removes, in one call or, if the backend cannot, in as many: few enough for a pool of connections.
+	retractedAtOnce = 4 * listedAtOnce
 )
 
 // manyRetractor is a backend that removes several names in one call.
@@ -54,18 +47,13 @@ type listingKey struct {
 	operator string
 }
 
-// listing is the waiters under one name. It is reached through listings, and one call at a time updates it.
+// listing is the waiters under one name. It is reached through listings.
 type listing struct {
 	key     listingKey
 	owner   applock.Owner
 	waiting int
-	// until is when the last of them gives up; zero is never.
-	until time.Time
-	// listed is true if the backend may have the name, and since is when it last confirmed that.
-	listed bool
-	since  time.Time
-	// stale is true if the backend does not know of a change, and busy while a worker has the listing or will have it.
-	stale, busy bool
+	// until is when the last of them gives up; zero is never. since is when the backend last confirmed the name, zero while it is asked to.
+	until, since time.Time
 	// refused is closed with err if the backend does not list the name.
 	refused chan struct{}
 	err     error
@@ -74,15 +62,21 @@ type listing struct {
 func newLister(leases *Leases, backend Announcer) *lister {
 	l := &lister{leases: leases, backend: backend}
 	l.value = listings{lister: l, known: map[listingKey]*listing{}}
+	l.retract = l.retractEach
 	if many, ok := backend.(manyRetractor); ok {
-		l.retract, l.atOnce = many.retractMany, retractedAtOnce
-		return l
-	}
-	l.atOnce = 1
-	l.retract = func(ctx context.Context, waiters []listingKey) error {
-		return backend.Retract(ctx, waiters[0].object, waiters[0].operator)
+		l.retract = many.retractMany
 	}
 	return l
+}
+
+func (l *lister) retractEach(ctx context.Context, waiters []listingKey) error {
+	failures := make([]error, len(waiters))
+	var calls sync.WaitGroup
+	for i, waiter := range waiters {
+		calls.Go(func() { failures[i] = l.backend.Retract(ctx, waiter.object, waiter.operator) })
+	}
+	calls.Wait()
+	return errors.Join(failures...)
 }
 
 // list lists a waiter until limit, zero for no limit, or until unlist.
@@ -121,165 +115,126 @@ func (l *lister) relist(objects []applock.Object, asked time.Time) {
 	listings, unlock := l.lock()
 	defer unlock()
 	for key, found := range listings.known {
-		if lost[key.object] && found.waiting > 0 && !found.busy && found.since.Before(asked) {
+		if lost[key.object] && !found.since.IsZero() && found.since.Before(asked) {
+			found.since = time.Time{}
 			listings.update(found)
 		}
 	}
 }
 
-// moveBack takes names off the list, and lists them again.
-func (l *lister) moveBack(ctx context.Context, listed []*listing) {
-	moving, keys := l.beginMoving(listed)
+// moveBack takes names off the list, and lists them again. They are as many as an object lists.
+func (l *lister) moveBack(ctx context.Context, listed []listingKey) {
 	limited, cancel := context.WithTimeout(ctx, askLimit)
 	defer cancel()
-	var failed atomic.Bool
-	var group sync.WaitGroup
-	for some := range slices.Chunk(keys, l.atOnce) {
-		group.Go(func() {
-			if l.retract(limited, some) != nil {
-				failed.Store(true)
-			}
-		})
-	}
-	group.Wait()
+	_ = l.retract(limited, listed) // a name that stays on the list keeps its place
+	l.tell(listed)
+}
+
+// tell tells the backend about names again.
+func (l *lister) tell(names []listingKey) {
 	listings, unlock := l.lock()
 	defer unlock()
-	for _, found := range moving {
-		found.listed, found.busy = failed.Load(), false
-		listings.update(found)
-	}
-}
-
-// beginMoving returns those of the listings that are listed. One that is being listed is behind others anyway.
-func (l *lister) beginMoving(listed []*listing) (moving []*listing, keys []listingKey) {
-	_, unlock := l.lock()
-	defer unlock()
-	for _, found := range listed {
-		if found.listed && !found.busy && found.waiting > 0 {
-			found.busy = true
-			moving, keys = append(moving, found), append(keys, found.key)
+	for _, key := range names {
+		if found := listings.known[key]; found != nil {
+			listings.update(found)
 		}
 	}
-	return moving, keys
 }
 
-// update schedules a call about a change.
+// update has the backend told of a change.
 func (l *listings) update(found *listing) {
-	found.stale = true
-	if found.busy {
-		return
-	}
-	found.busy = true
 	l.pending = append(l.pending, found)
-	if l.workers < listers {
-		l.workers++
+	if !l.working {
+		l.working = true
 		l.lister.leases.background.Go(l.lister.work)
 	}
 }
 
 // work makes calls until nothing is pending.
 func (l *lister) work() {
-	for batch, call := l.next(); call != nil; batch, call = l.next() {
-		ctx, cancel := context.WithTimeout(l.leases.shutdownCtx, listLimit)
-		err := call(ctx)
+	for calls := l.next(); len(calls) > 0; calls = l.next() {
+		ctx, cancel := context.WithTimeout(l.leases.shutdownCtx, pollLimit)
+		var round sync.WaitGroup
+		for _, call := range calls {
+			round.Go(func() { call(ctx) })
+		}
+		round.Wait()
 		cancel()
-		l.done(batch, err)
 	}
 }
 
-// next returns the next call, which announces one name or removes several. Without one the worker ends.
-func (l *lister) next() (batch []*listing, call func(ctx context.Context) error) {
+// next returns the calls of the next round. Without any the work ends.
+func (l *lister) next() (calls []func(ctx context.Context)) {
 	listings, unlock := l.lock()
 	defer unlock()
 	var gone []listingKey
-	for len(listings.pending) > 0 && len(gone) < l.atOnce {
+	for len(listings.pending) > 0 && len(calls) < listedAtOnce && len(gone) < retractedAtOnce {
 		found := listings.pending[0]
-		isWaiting := found.waiting > 0
-		if isWaiting && len(gone) > 0 {
-			break
-		}
 		listings.pending = listings.pending[1:]
-		found.stale = false
 		switch {
-		case isWaiting:
-			return []*listing{found}, l.announcement(found)
-		case found.listed:
-			found.listed = false
-			batch, gone = append(batch, found), append(gone, found.key)
-		default: // the backend does not know it
-			listings.rest(found)
+		case listings.known[found.key] != found: // it has been removed or refused
+		case found.waiting > 0:
+			calls = append(calls, l.announcement(found))
+		default:
+			gone = append(gone, found.key)
 		}
 	}
-	if len(gone) == 0 {
-		listings.workers--
-		return nil, nil
+	if len(gone) > 0 {
+		calls = append(calls, l.retraction(gone))
 	}
-	return batch, func(ctx context.Context) error { return l.retract(ctx, gone) }
+	listings.working = len(calls) > 0
+	return calls
 }
 
-// announcement returns the call that lists a name.
-func (l *lister) announcement(found *listing) func(ctx context.Context) error {
-	found.listed = true
+// announcement returns the call that lists a name. A refusal is reported to its waiters, and the next ones under the name try again.
+func (l *lister) announcement(found *listing) func(ctx context.Context) {
+	found.since = time.Time{}
 	owner, wait := found.owner, time.Duration(0)
 	if !found.until.IsZero() {
 		wait = max(time.Until(found.until), 1) // zero would be no limit
 	}
-	return func(ctx context.Context) error { return l.backend.Announce(ctx, found.key.object, owner, wait) }
-}
-
-// rest ends the work on a listing, and deletes it if it has no waiters.
-func (l *listings) rest(found *listing) {
-	found.busy = false
-	switch {
-	case found.stale:
-		l.update(found)
-	case found.waiting == 0 && !found.listed && l.known[found.key] == found:
-		delete(l.known, found.key)
-	}
-}
-
-// done handles the answer to a call. A failed call is repeated, since polls would keep the name listed.
-func (l *lister) done(batch []*listing, err error) {
-	listings, unlock := l.lock()
-	defer unlock()
-	for _, found := range batch {
-		if err != nil {
-			listings.failed(found, err)
-			continue
-		}
-		found.since = time.Now()
-		listings.rest(found)
-	}
-	if err == nil {
-		l.leases.hub.wakePoller() // a release may not have seen the waiter
-	}
-}
-
-// failed schedules the call again after a pause, or reports to the waiters that the backend does not list the name.
-func (l *listings) failed(found *listing, err error) {
-	found.listed = true // perhaps
-	if found.waiting > 0 && !isBusy(err) && !isOutage(err) && !errors.Is(err, context.DeadlineExceeded) {
-		l.refuse(found, err)
-		return
-	}
-	leases := l.lister.leases
-	leases.logger.LogAttrs(leases.stopped, slog.LevelInfo, "the list of waiters is not up to date, trying again",
-		slog.String("object", found.key.object.String()), slog.Any("error", err))
-	time.AfterFunc(listAgain, func() {
-		_, unlock := l.lister.lock()
+	return func(ctx context.Context) {
+		err := l.backend.Announce(ctx, found.key.object, owner, wait)
+		listings, unlock := l.lock()
 		defer unlock()
-		found.busy = false
-		if leases.stopped.Err() == nil {
-			l.update(found)
+		switch {
+		case err == nil:
+			found.since = time.Now()
+			l.leases.hub.wakePoller() // a release may not have seen the waiter
+		case found.waiting == 0 || isBusy(err) || isOutage(err) || errors.Is(err, context.DeadlineExceeded):
+			l.again([]listingKey{found.key}, err)
+		default:
+			found.err = err
+			close(found.refused)
+			delete(listings.known, found.key)
+		}
+	}
+}
+
+// retraction returns the call that removes names. One that somebody waits under again is announced in the next round.
+func (l *lister) retraction(gone []listingKey) func(ctx context.Context) {
+	return func(ctx context.Context) {
+		if err := l.retract(ctx, gone); err != nil {
+			l.again(gone, err)
+			return
+		}
+		listings, unlock := l.lock()
+		defer unlock()
+		for _, key := range gone {
+			if found := listings.known[key]; found != nil && found.waiting == 0 {
+				delete(listings.known, key)
+			}
+		}
+	}
+}
+
+// again repeats a failed call after a pause, since polls would keep the names listed.
+func (l *lister) again(names []listingKey, err error) {
+	l.leases.logger.LogAttrs(l.leases.stopped, slog.LevelInfo, "the list of waiters is not up to date, trying again",
+		slog.String("object", names[0].object.String()), slog.Any("error", err))
+	time.AfterFunc(pollFailure, func() {
+		if l.leases.stopped.Err() == nil {
+			l.tell(names)
 		}
 	})
-}
-
-// refuse reports to the waiters under a name that the backend does not list it. The next ones try again.
-func (l *listings) refuse(found *listing, err error) {
-	found.err = err
-	close(found.refused)
-	if l.known[found.key] == found {
-		delete(l.known, found.key)
-	}
 }

@@ -32,9 +32,9 @@ func TestSchedulesCatchMutants(t *testing.T) {
 		"UnknownPassIsForgotten":    {file: "pass.go", is: "\t\treturn l.undoPass(ctx, h, next, claim, err)\n", becomes: "", by: "TestAPassWithoutAnAnswer"},
 		"PassToWhoHasGone":          {file: "pass.go", is: "\t\tl.abandon(leases[0])\n", becomes: "", by: "TestWhoHasGoneIsPassedOver"},
 		"PassBySpentName":           {file: "pass.go", is: "\tnext.rename(outcome.err)\n", becomes: "", by: "TestAPassWithoutAnAnswer"},
-		"RetractionIsForgotten":     {file: "lister.go", is: "\tfound.listed = true // perhaps\n", becomes: "", by: "TestRetractionIsRepeated"},
-		"CloseTriesOnce":            {file: "late.go", is: "\t\tif l.isDone() {\n", becomes: "\t\tif l.isDone() || true {\n", by: "TestCloseTriesAllLateTakes"},
-		"LateTakeWakesNobody":       {file: "late.go", is: "\t\tl.leases.queue.wake(take.grant.Object, time.Now())\n", becomes: "", by: "TestLateTakeIsReleasedAgain"},
+		"RetractionIsForgotten":     {file: "lister.go", is: "\t\t\tl.again(gone, err)\n", becomes: "", by: "TestRetractionIsRepeated"},
+		"CloseTriesOnce":            {file: "late.go", is: "\t\tif l.isEmpty() {\n", becomes: "\t\tif l.isEmpty() || stopped == nil {\n", by: "TestCloseTriesAllLateTakes"},
+		"LateTakeWakesNobody":       {file: "late.go", is: "\t\tl.leases.queue.offer(take.grant.Object, Unranked, time.Now())\n", becomes: "", by: "TestLateTakeIsReleasedAgain"},
 		"OutageEndsAWait":           {file: "wait.go", is: " || isBusy(err) || isOutage(err) }\n", becomes: " || isBusy(err) }\n", by: "TestGetWaitsThroughAnOutage"},
 		"UnknownRenewalIsRenewed": {
 			file: "renewal.go", is: "\tif err != nil {\n\t\treturn err\n\t}\n\tterms := make",

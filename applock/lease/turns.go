@@ -116,8 +116,8 @@ func (l *Leases) moveBack(ctx context.Context, h *hold) {
 	}
 }
 
-// listedAtEnd returns the listings of the waiters if the row is over.
-func (q *queue) listedAtEnd(h *hold) (listed []*listing) {
+// listedAtEnd returns the names that the waiters are listed under if the row is over.
+func (q *queue) listedAtEnd(h *hold) (listed []listingKey) {
 	objects, unlock := q.lock()
 	defer unlock()
 	state := objects.states[h.grant.Object]
@@ -126,7 +126,7 @@ func (q *queue) listedAtEnd(h *hold) (listed []*listing) {
 	}
 	for w := range state.firsts() {
 		if w.listing != nil {
-			listed = append(listed, w.listing)
+			listed = append(listed, w.listing.key)
 		}
 	}
 	return listed

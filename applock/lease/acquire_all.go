@@ -107,7 +107,8 @@ func (a *acquisition) wait(ctx context.Context, awaited claim, maxWait time.Dura
 	a.leases.queue.joinSets(a)
 	defer a.leases.queue.leaveSets(a)
 	for left := maxWait; ; {
-		_, err := a.leases.inTurn(ctx, &awaited, left, func(limited context.Context, _ claim) error {
+		one := awaited
+		_, err := a.leases.inTurn(ctx, &one, left, func(limited context.Context, _ claim) error {
 			return a.inTheWay(awaited.object, a.ask(limited, awaited.object))
 		})
 		if !errors.Is(err, errMovesOn) {

@@ -41,7 +41,8 @@ type lateTake struct {
 	// due is the time of the next release, and answered counts the answered releases.
 	due      time.Time
 	answered int
-	isDone   bool // after the last release
+	// isUncertain is true if the former release had no answer: it may have ended the grant. isDone is true after the last release.
+	isUncertain, isDone bool
 }
 
 // add schedules more releases of a take that was just released.
@@ -120,13 +121,14 @@ func (l *lateTakes) release(some []*lateTake) bool {
 }
 
 // releaseOne releases a take, and reports whether there was an answer. A refusal that no repetition changes is an answer. It wakes the first
-// waiter even if it finds nothing: one without an answer before it may have freed the object.
+// waiter if this release, or one without an answer before it, may have freed the object.
 func (l *lateTakes) releaseOne(take *lateTake) bool {
 	err := l.leases.releaseOnce(l.leases.shutdownCtx, take.grant)
 	isEnded := err == nil || isGone(err)
-	if isEnded {
+	if err == nil || isEnded && take.isUncertain {
 		l.leases.queue.offer(take.grant.Object, Unranked, time.Now())
 	}
+	take.isUncertain = !isEnded
 	isAnswered := isEnded || isRefused(err) || errors.Is(err, applock.ErrInvalid)
 	if isAnswered {
 		take.answered++

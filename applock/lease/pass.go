@@ -60,7 +60,7 @@ func (q *queue) successor(h *hold) (*waiter, claim) {
 		return nil, claim{}
 	}
 	state.asking = true
-	return next, next.claim
+	return next, *next.claim
 }
 
 func (l *Leases) passOnce(ctx context.Context, grant applock.Grant, claim claim) (applock.Grant, error) {

@@ -16,8 +16,10 @@ const (
 	forever = time.Duration(math.MaxInt64)
 	// lastAnswer is how old the answer for a waiter may be, and how long a newer one may take.
 	lastAnswer = time.Second
-	// lookAgain is when a waiter makes an attempt even if nothing has woken it.
-	lookAgain = 5 * time.Minute
+	// lookAgain is when a first waiter makes an attempt even if nothing has woken it. sweepPause is how often such waiters are looked for, so
+	// that at most a sixtieth of those who have come one after the other ask at a time.
+	lookAgain  = 5 * time.Minute
+	sweepPause = lookAgain / 60
 	// askAgain is the pause after a failed attempt. It doubles up to askAgainSlowest.
 	askAgain        = 20 * time.Millisecond
 	askAgainSlowest = 2 * time.Second
@@ -53,6 +55,9 @@ type objects struct {
 	// sets are the calls that wait for several objects, the oldest first. favoured is the oldest while it alone may have its objects.
 	sets     []*acquisition
 	favoured *acquisition
+	// sweeping is true while a timer runs that looks for waiters that nothing has woken, as it did at swept.
+	sweeping bool
+	swept    time.Time
 }
 
 // objectState is what this program knows of one object: the hold here, the waiters, and the unsettled takes. It exists while there is any of
@@ -96,14 +101,15 @@ type objectState struct {
 	news chan struct{}
 }
 
-// waiter is a caller in the queue of an object. The fields from claim on, except the claim's object, are reached through the object's state.
+// waiter is a caller in the queue of an object. The fields from claim on are reached through the object's state; without it, the caller reads
+// what only it changes: watched and listing, and what nobody changes: all of the claim but the operator.
 type waiter struct {
 	asker   context.Context //nolint:containedctx // the caller's, for the lease that it gets by a pass
 	element *list.Element
 	woken   chan struct{}
 	came    time.Time
 
-	claim claim
+	claim *claim
 	// watched is true once polls ask for the waiter. listing is in the backend's list, nil if it is not listed.
 	watched bool
 	listing *listing
@@ -115,7 +121,7 @@ type waiter struct {
 
 // rename gives a waiter a new name if an attempt with this result has used up its own.
 func (w *waiter) rename(ended error) {
-	if isSpent(w.claim, ended) {
+	if isSpent(*w.claim, ended) {
 		w.claim.owner.Operator = uniqueName()
 	}
 }
@@ -316,7 +322,8 @@ func (q *queue) vacate(h *hold) {
 	state.advance()
 }
 
-func (q *queue) enqueue(asker context.Context, claim claim) (*waiter, error) {
+// enqueue keeps the claim, whose operator may change from now on.
+func (q *queue) enqueue(asker context.Context, claim *claim) (*waiter, error) {
 	objects, unlock := q.lock()
 	defer unlock()
 	if objects.closed {
@@ -329,7 +336,32 @@ func (q *queue) enqueue(asker context.Context, claim claim) (*waiter, error) {
 		claim.set.waiter = self
 	}
 	state.lead()
+	objects.sweepLater()
 	return self, nil
+}
+
+// sweepLater has waiters woken after lookAgain, and again and again, by one timer for all of them.
+func (o *objects) sweepLater() {
+	if o.sweeping {
+		return
+	}
+	o.sweeping, o.swept = true, time.Now()
+	time.AfterFunc(sweepPause, func() {
+		_, unlock := o.queue.lock()
+		defer unlock()
+		o.sweeping = false
+		before := o.swept
+		for _, state := range o.states {
+			first := state.first()
+			if first == nil {
+				continue
+			}
+			o.sweepLater()
+			if time.Since(state.led)/lookAgain > before.Sub(state.led)/lookAgain {
+				first.wake()
+			}
+		}
+	})
 }
 
 // lockFor is lock, with the state of the waiter's object.
@@ -368,23 +400,20 @@ func (q *queue) isTurnOf(self *waiter, waits bool) bool {
 	return !state.missed
 }
 
-// isToList reports whether a waiter is to be listed and polled for: it is one of the first.
-func (q *queue) isToList(self *waiter) bool {
+// list lists a waiter until limit if it is to be, as one of the first, and reports whether it is to be polled for from now on.
+func (q *queue) list(self *waiter, limit time.Time) bool {
 	state, unlock := q.lockFor(self)
 	defer unlock()
 	for w := range state.firsts() {
-		if w == self {
-			return state.unlistedFor(w) <= 0
+		if w == self && !w.watched && state.unlistedFor(w) <= 0 {
+			w.watched = true
+			if q.leases.lister != nil {
+				w.listing = q.leases.lister.list(*w.claim, limit)
+			}
+			return true
 		}
 	}
 	return false
-}
-
-// listed records that polls ask for a waiter, and its listing, if any.
-func (q *queue) listed(self *waiter, its *listing) {
-	_, unlock := q.lock()
-	defer unlock()
-	self.watched, self.listing = true, its
 }
 
 // beginAsking returns the claim for the waiter's attempt. endAsking records the attempt's result.
@@ -392,7 +421,7 @@ func (q *queue) beginAsking(self *waiter) claim {
 	state, unlock := q.lockFor(self)
 	defer unlock()
 	state.asking = true
-	return self.claim
+	return *self.claim
 }
 
 func (q *queue) endAsking(self *waiter, ended error) {

@@ -12,16 +12,12 @@ import (
 // wait is one caller's wait for an object.
 type wait struct {
 	leases  *Leases
-	claim   claim
 	self    *waiter
 	maxWait time.Duration
 	attempt func(limited context.Context, asked claim) error
 	asked   time.Time // when the last attempt began
 	// silence is why the last attempt had no answer, nil if it had one.
 	silence error
-	// watched is true once the hub watches the object. listing is the waiter's name in the backend's list, if there is one.
-	watched bool
-	listing *listing
 	// unknown is the error of an attempt that may have left a lock for a given operator, nil once a later answer has shown that there is none.
 	unknown error
 	// failing is since when attempts have met only an outage. again is the pause before the next one.
@@ -60,11 +56,11 @@ func (l *Leases) inTurn(
 func (l *Leases) newWait(
 	ctx context.Context, claim *claim, maxWait time.Duration, attempt func(limited context.Context, asked claim) error,
 ) (*wait, error) {
-	self, err := l.queue.enqueue(ctx, *claim)
+	self, err := l.queue.enqueue(ctx, claim)
 	if err != nil {
 		return nil, err
 	}
-	return &wait{leases: l, claim: *claim, self: self, maxWait: maxWait, attempt: attempt, again: askAgain}, nil
+	return &wait{leases: l, self: self, maxWait: maxWait, attempt: attempt, again: askAgain}, nil
 }
 
 func (w *wait) untilDone(ctx, limited context.Context) error {
@@ -203,11 +199,11 @@ func (w *wait) noteSilence(limited context.Context, err error) error {
 	}
 	w.silence = abandoned.silence
 	switch {
-	case limited.Err() == nil && w.claim.unique:
+	case limited.Err() == nil && w.self.claim.unique:
 		return fmt.Errorf("%w: %w", err, w.silence)
 	case limited.Err() == nil:
 		return fmt.Errorf("%w: %w: %w", err, w.silence, applock.ErrOutcomeUnknown)
-	case !w.claim.unique:
+	case !w.self.claim.unique:
 		w.unknown = errGivenUp
 	}
 	return err
@@ -218,7 +214,7 @@ func (w *wait) noteSilence(limited context.Context, err error) error {
 func (w *wait) isToWait(err error) bool {
 	w.leases.queue.learn(w.self, err)
 	switch {
-	case errors.Is(err, applock.ErrOutcomeUnknown) && !w.claim.unique:
+	case errors.Is(err, applock.ErrOutcomeUnknown) && !w.self.claim.unique:
 		w.unknown = err
 	case errors.Is(err, applock.ErrHeld) || errors.Is(err, errMovesOn):
 		w.unknown = nil
@@ -274,37 +270,30 @@ func endedBy(limited context.Context, err error) bool {
 
 // list makes the hub watch the object and lists the waiter until the end of the wait, once it is to be.
 func (w *wait) list(limited context.Context) {
-	if w.watched || limited.Err() != nil || !w.leases.queue.isToList(w.self) {
-		return
+	limit := time.Time{}
+	if w.maxWait != forever {
+		limit = w.self.came.Add(w.maxWait)
 	}
-	w.watched = true
-	if w.leases.lister != nil {
-		limit := time.Time{}
-		if w.maxWait != forever {
-			limit = w.self.came.Add(w.maxWait)
-		}
-		w.listing = w.leases.lister.list(w.claim, limit)
+	if limited.Err() == nil && w.leases.queue.list(w.self, limit) {
+		w.leases.hub.watch(w.self.claim.object) //nolint:contextcheck // it polls for others, too
 	}
-	w.leases.queue.listed(w.self, w.listing)
-	w.leases.hub.watch(w.claim.object) //nolint:contextcheck // it polls for others, too
 }
 
 func (w *wait) unlist() {
-	if !w.watched {
-		return
+	if w.self.watched {
+		w.leases.hub.unwatch(w.self.claim.object)
 	}
-	w.leases.hub.unwatch(w.claim.object)
-	if w.listing != nil {
-		w.leases.lister.unlist(w.listing)
+	if w.self.listing != nil {
+		w.leases.lister.unlist(w.self.listing)
 	}
 }
 
 // unlisted returns a channel that is closed if the backend does not list the waiter.
 func (w *wait) unlisted() <-chan struct{} {
-	if w.listing == nil {
+	if w.self.listing == nil {
 		return nil
 	}
-	return w.listing.refused
+	return w.self.listing.refused
 }
 
 // lastAttempt ends a wait: with the cause if ctx has ended, otherwise with an answer of the last second.
@@ -337,7 +326,7 @@ func (w *wait) lastAttempt(ctx context.Context) error {
 func (w *wait) pause(limited context.Context) error {
 	failure := w.leases.queue.failureOf(w.self)
 	if failure == nil {
-		return w.sleep(limited, lookAgain, w.self.woken)
+		return w.sleep(limited, forever, w.self.woken)
 	}
 	if err := w.sleep(limited, askAgain, nil); err != nil {
 		return err
@@ -352,14 +341,18 @@ func (w *wait) pause(limited context.Context) error {
 }
 
 func (w *wait) sleep(limited context.Context, pause time.Duration, wake <-chan struct{}) error {
-	timer := time.NewTimer(pause)
-	defer timer.Stop()
+	var isOver <-chan time.Time
+	if pause < forever { // thousands may sleep without a timer
+		timer := time.NewTimer(pause)
+		defer timer.Stop()
+		isOver = timer.C
+	}
 	select {
 	case <-limited.Done():
 	case <-wake:
-	case <-timer.C:
+	case <-isOver:
 	case <-w.unlisted():
-		return w.listing.err
+		return w.self.listing.err
 	case <-w.leases.stopped.Done():
 		return applock.ErrClosed
 	}

@@ -84,7 +84,7 @@ inline vacate() {
 #define PASSES (former != FREE && holder[p] == former)
 
 proctype undo(byte p, nm, former) {
-	bool late = true;
+	bool late = true, uncertain = false;
 	do
 	:: atomic { ARRIVES }
 	:: atomic { PASSES && LOST_ANSWER(former) }
@@ -110,11 +110,11 @@ proctype undo(byte p, nm, former) {
 #ifdef BROKEN_GONE_IS_BELIEVED /* ALONE, acquire.go: giveBackByName */
 	:: atomic { late = false; working--; break }
 #else
-	:: atomic { LOST_ANSWER(nm) }
+	:: atomic { LOST_ANSWER(nm); uncertain = true }
 	:: atomic {
 		owner != nm ->
 #ifndef BROKEN_UNCERTAIN_RELEASE_WAKES_NOBODY /* ALONE, late.go: releaseOne */
-		nudge(p); /* one without an answer may have freed the object */
+		if :: uncertain -> nudge(p) :: else fi;
 #endif
 		late = false; working--; break
 		}

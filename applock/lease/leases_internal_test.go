@@ -471,12 +471,12 @@ func TestARowEnds(t *testing.T) {
 				leases.crowd = crowdOf(true)
 			}
 			s := objectState{objects: &objects{queue: newQueue(leases)}}
-			s.row.taken()
+			s.row = s.row.taken()
 			time.Sleep(c.lasts)
 			s.row.ended = time.Now()
 			time.Sleep(c.gap)
 			if c.turns != 1 {
-				s.row.taken()
+				s.row = s.row.taken()
 			}
 			s.row.others = c.others
 			if s.isRowOver() != c.isOver {

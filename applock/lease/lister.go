@@ -54,6 +54,8 @@ type listing struct {
 	waiting int
 	// until is when the last of them gives up; zero is never. since is when the backend last confirmed the name, zero while it is asked to.
 	until, since time.Time
+	// pending is true while it is one of the pending.
+	pending bool
 	// refused is closed with err if the backend does not list the name.
 	refused chan struct{}
 	err     error
@@ -115,8 +117,7 @@ func (l *lister) relist(objects []applock.Object, asked time.Time) {
 	listings, unlock := l.lock()
 	defer unlock()
 	for key, found := range listings.known {
-		if lost[key.object] && !found.since.IsZero() && found.since.Before(asked) {
-			found.since = time.Time{}
+		if lost[key.object] && found.waiting > 0 && !found.since.IsZero() && found.since.Before(asked) {
 			listings.update(found)
 		}
 	}
@@ -143,7 +144,10 @@ func (l *lister) tell(names []listingKey) {
 
 // update has the backend told of a change.
 func (l *listings) update(found *listing) {
-	l.pending = append(l.pending, found)
+	if !found.pending {
+		found.pending = true
+		l.pending = append(l.pending, found)
+	}
 	if !l.working {
 		l.working = true
 		l.lister.leases.background.Go(l.lister.work)
@@ -163,7 +167,7 @@ func (l *lister) work() {
 	}
 }
 
-// next returns the calls of the next round. Without any the work ends.
+// next returns the calls of the next round, which has each name once. Without any the work ends.
 func (l *lister) next() (calls []func(ctx context.Context)) {
 	listings, unlock := l.lock()
 	defer unlock()
@@ -171,6 +175,7 @@ func (l *lister) next() (calls []func(ctx context.Context)) {
 	for len(listings.pending) > 0 && len(calls) < listedAtOnce && len(gone) < retractedAtOnce {
 		found := listings.pending[0]
 		listings.pending = listings.pending[1:]
+		found.pending = false
 		switch {
 		case listings.known[found.key] != found: // it has been removed or refused
 		case found.waiting > 0:

@@ -79,18 +79,12 @@ type objectState struct {
 	seenAt time.Time
 	// elsewhere is true after a refusal, until there is a hold here.
 	elsewhere bool
-	// row is the row of turns of this program. Until pause it leaves the object to others. fading is true while the object is about to be
-	// forgotten.
-	row    row
-	pause  time.Time
-	fading bool
-	// othersTurn is since when the free object has been another program's turn, and when that was last told, after which poll. ahead is
-	// how many programs have their turn before this one, as far as is known. timed is true while a timer runs that asks again.
-	othersTurn struct {
-		since, told time.Time
-		poll, ahead int
-		timed       bool
-	}
+	// row is the row of turns of this program, nil for none. Until pause it leaves the object to others. othersTurn is what is known of another
+	// program's turn, nil if there has been none. fading is true while the object is about to be forgotten.
+	row        *row
+	pause      time.Time
+	othersTurn *othersTurn
+	fading     bool
 	// leading is the first waiter, since led. listing is true while a timer runs that has waiters listed.
 	leading *waiter
 	led     time.Time
@@ -182,8 +176,10 @@ func (s *objectState) see(holder applock.Holder, elsewhere bool) {
 func (s *objectState) taken(holder *hold) {
 	s.holder = holder
 	s.see(holder.asHolder(), false)
-	s.row.taken()
-	s.othersTurn.told = time.Time{}
+	s.row = s.row.taken()
+	if s.othersTurn != nil {
+		s.othersTurn.told = time.Time{}
+	}
 	s.notify()
 }
 
@@ -316,7 +312,9 @@ func (q *queue) vacate(h *hold) {
 		return
 	}
 	state.see(h.asHolder(), false)
-	state.row.ended = time.Now()
+	if state.row != nil {
+		state.row.ended = time.Now()
+	}
 	state.holder = nil
 	state.endRow()
 	state.advance()
@@ -451,7 +449,7 @@ func (q *queue) learn(self *waiter, err error) {
 	switch {
 	case errors.As(err, &held):
 		state.see(held.Holder, true)
-		state.row = row{}
+		state.row = nil
 	case isBusy(err) || isOutage(err):
 		state.failure = err
 	}

@@ -18,13 +18,21 @@ type Crowd interface {
 // row is a row of turns that callers of this program take one after the other. Meanwhile other programs never see the object free for long.
 // So once the row has lasted longRow and others wait, the program releases the object and leaves it to them until it is its turn.
 type row struct {
-	began time.Time // zero: no row
+	began time.Time
 	turns int
 	ended time.Time // when the last turn ended
 	// others is true if other programs waited when it was last asked, at asked. asking is true while it is asked.
 	others bool
 	asked  time.Time
 	asking bool
+}
+
+// othersTurn is since when the free object has been another program's turn, and when that was last told, after which poll. ahead is how many
+// programs have their turn before this one, as far as is known. timed is true while a timer runs that asks again.
+type othersTurn struct {
+	since, told time.Time
+	poll, ahead int
+	timed       bool
 }
 
 const (
@@ -43,23 +51,24 @@ const (
 	askLimit = 500 * time.Millisecond
 )
 
-// taken records that a caller of this program has the object.
-func (r *row) taken() {
-	if r.began.IsZero() || !r.ended.IsZero() && time.Since(r.ended) >= rowGap {
-		*r = row{began: time.Now(), asking: r.asking}
+// taken returns the row with the turn of one more caller of this program.
+func (r *row) taken() *row {
+	if r == nil || !r.ended.IsZero() && r.isPast() {
+		r = &row{began: time.Now(), asking: r != nil && r.asking}
 	}
 	r.turns++
 	r.ended = time.Time{}
+	return r
 }
 
 // isLong reports whether the row ends if others wait.
-func (r *row) isLong() bool { return !r.began.IsZero() && time.Since(r.began) >= longRow }
+func (r *row) isLong() bool { return r != nil && time.Since(r.began) >= longRow }
 
 // isToAsk reports whether it is time to ask whether others wait.
 func (r *row) isToAsk() bool { return r.isLong() && !r.asking && time.Since(r.asked) >= longRow }
 
 // isPast reports whether the last turn is long over.
-func (r *row) isPast() bool { return time.Since(r.ended) >= rowGap }
+func (r *row) isPast() bool { return r == nil || time.Since(r.ended) >= rowGap }
 
 // learnOthers asks whether others wait for an object that is held here, if that was not asked for longRow and decides on the end of a row: when
 // a turn begins, and when one ends that was long, and somebody here waits for the next one.
@@ -91,7 +100,7 @@ func (q *queue) beginAskingForOthers(h *hold, isEnd bool) bool {
 func (q *queue) endAskingForOthers(h *hold, others bool) {
 	objects, unlock := q.lock()
 	defer unlock()
-	if state := objects.states[h.grant.Object]; state != nil {
+	if state := objects.states[h.grant.Object]; state != nil && state.row != nil {
 		state.row.others, state.row.asked, state.row.asking = others, time.Now(), false
 	}
 }
@@ -137,7 +146,7 @@ func (s *objectState) endRow() {
 	if !s.isRowOver() {
 		return
 	}
-	s.row = row{}
+	s.row = nil
 	if s.objects.queue.leases.crowd != nil {
 		s.leaveToOthers(longPause)
 	} else {
@@ -188,7 +197,10 @@ func (q *queue) offer(object applock.Object, rank Rank, asked time.Time) {
 
 // isPassedOver reports whether the object is another program's turn for longer than patience. Otherwise it is left to that one.
 func (s *objectState) isPassedOver(patience time.Duration, poll int, asked time.Time) bool {
-	turn, now := &s.othersTurn, time.Now()
+	if s.othersTurn == nil {
+		s.othersTurn = &othersTurn{}
+	}
+	turn, now := s.othersTurn, time.Now()
 	// A message, whose time is long past, says that somebody has had the object.
 	if asked.Before(turn.told) || poll > turn.poll+1 || now.Sub(turn.told) >= longRow {
 		turn.since, turn.ahead = now, 1
@@ -226,7 +238,7 @@ func (l *Leases) learnPlace(object applock.Object, since time.Time) {
 	}
 	objects, unlock := l.queue.lock()
 	defer unlock()
-	if state := objects.states[object]; state != nil && state.othersTurn.since.Equal(since) {
+	if state := objects.states[object]; state != nil && state.othersTurn != nil && state.othersTurn.since.Equal(since) {
 		state.othersTurn.ahead = max(ahead, 1)
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/applock/applock/applock"
@@ -107,17 +106,13 @@ func (l *lateTakes) isEmpty() bool {
 
 // release releases a few at the same time, and reports whether each had an answer.
 func (l *lateTakes) release(some []*lateTake) bool {
+	answered := make([]bool, len(some))
 	var group sync.WaitGroup
-	var isSilent atomic.Bool
-	for _, take := range some {
-		group.Go(func() {
-			if !l.releaseOne(take) {
-				isSilent.Store(true)
-			}
-		})
+	for i, take := range some {
+		group.Go(func() { answered[i] = l.releaseOne(take) })
 	}
 	group.Wait()
-	return !isSilent.Load()
+	return !slices.Contains(answered, false)
 }
 
 // releaseOne releases a take, and reports whether there was an answer. A refusal that no repetition changes is an answer. It wakes the first

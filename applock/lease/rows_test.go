@@ -20,7 +20,18 @@ import (
 // the test's name. A caller of a program that has just had the object may be quicker than the next program where holds are shorter.
 func TestRowsOfPrograms(t *testing.T) {
 	t.Parallel()
-	for seed := range uint64(60) {
+	playRows(t, 0, 6)
+}
+
+// Goal and method: those of TestRowsOfPrograms, with ten times as many settings and without the race detector.
+func TestHeavyRowsOfPrograms(t *testing.T) {
+	t.Parallel()
+	playRows(t, 6, 60)
+}
+
+func playRows(t *testing.T, first, end uint64) {
+	t.Helper()
+	for seed := first; seed < end; seed++ {
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) { newRows(seed).run(t) })

@@ -97,20 +97,20 @@ func (p Program) ranked(free []applock.Object) (first, later []applock.Object) {
 
 // Others is [lease.Crowd.Others].
 func (p Program) Others(ctx context.Context, object applock.Object) (ahead, behind int, err error) {
-	_, err = ask(ctx, p.Backend, Call{Operation: Others, Object: object}, func(Fault) (any, error) {
+	others, err := ask(ctx, p.Backend, Call{Operation: Others, Object: object}, func(Fault) (others [2]int, err error) {
 		since := p.sinceOf(object)
 		own, isListed := since[p.Name]
 		delete(since, p.Name)
-		ahead = 0
 		for _, first := range since {
 			if !isListed || first.Before(own) {
-				ahead++
+				others[0]++
+			} else {
+				others[1]++
 			}
 		}
-		behind = len(since) - ahead
-		return nil, nil
+		return others, nil
 	})
-	return ahead, behind, err
+	return others[0], others[1], err
 }
 
 // Announce is [lease.Announcer.Announce].

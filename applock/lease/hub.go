@@ -260,16 +260,20 @@ func (h *hub) rank() Rank {
 
 // patience is how long another program may take for its turn, and the number of the last poll.
 func (h *hub) patience() (pause time.Duration, poll int) {
-	pause = h.pauseFor(patience)
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
-	return pause, h.way.polled
+	return h.leaving(patience), h.way.polled
 }
 
 // pauseFor is how long an object is left to another program: for least, and until that has polled and asked, if its way is as long as ours.
 func (h *hub) pauseFor(least time.Duration) time.Duration {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
+	return h.leaving(least)
+}
+
+// leaving is pauseFor with the mutex held.
+func (h *hub) leaving(least time.Duration) time.Duration {
 	return h.varied(least + min(time.Since(h.changed)/pollSlowdown, pollSlowest) + 2*h.way.poll())
 }
 

@@ -176,7 +176,6 @@ func (s *objectState) isLeft() bool { return time.Now().Before(s.pause) }
 // offer tells of an object that is said to be free since asked, and whose turn it is. If it is another program's, this one asks after some
 // patience, in which no poll finds the object held: then the other one does not want it any more.
 func (q *queue) offer(object applock.Object, rank Rank, asked time.Time) {
-	patience, poll := q.leases.hub.patience()
 	objects, unlock := q.lock()
 	defer unlock()
 	state := objects.states[object]
@@ -187,7 +186,7 @@ func (q *queue) offer(object applock.Object, rank Rank, asked time.Time) {
 			state.holder.verify()
 		}
 	case state.first() == nil:
-	case rank == First || rank == Later && state.isPassedOver(patience, poll, asked):
+	case rank == First || rank == Later && state.isPassedOver(asked):
 		state.pause = time.Time{}
 		state.advance()
 	case rank == Unranked && !state.isLeft():
@@ -196,7 +195,8 @@ func (q *queue) offer(object applock.Object, rank Rank, asked time.Time) {
 }
 
 // isPassedOver reports whether the object is another program's turn for longer than patience. Otherwise it is left to that one.
-func (s *objectState) isPassedOver(patience time.Duration, poll int, asked time.Time) bool {
+func (s *objectState) isPassedOver(asked time.Time) bool {
+	patience, poll := s.objects.queue.leases.hub.patience()
 	if s.othersTurn == nil {
 		s.othersTurn = &othersTurn{}
 	}

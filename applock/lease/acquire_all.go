@@ -51,7 +51,7 @@ func (l *Leases) acquireAll(ctx context.Context, request applock.AcquireAllReque
 		return nil, applock.ErrClosed
 	}
 	began := time.Now()
-	a := &acquisition{leases: l, caller: ctx, claims: claims, get: get}
+	a := &acquisition{leases: l, caller: ctx, objects: objectsOf(claims), claims: claims, get: get}
 	for i := range a.claims {
 		a.claims[i].set = a
 	}
@@ -78,9 +78,11 @@ func (l *Leases) acquireAll(ctx context.Context, request applock.AcquireAllReque
 type acquisition struct {
 	leases *Leases
 	caller context.Context //nolint:containedctx // it may carry leases
-	claims []claim
-	get    getAll
-	set    *handles
+	// objects never change. claims get a new name, which only the caller's goroutine sees.
+	objects []applock.Object
+	claims  []claim
+	get     getAll
+	set     *handles
 	// waiter is in the queue of the object that is in the way.
 	waiter *waiter
 	// ended is the error of the last attempt, and conflict the objects for which it was refused, nil for none.

@@ -225,3 +225,36 @@ func TestSetsAreFavoured(t *testing.T) {
 		})
 	}
 }
+
+// Goal: of several sets of one operator none takes over from another one here, also while the oldest is favoured. Method: sixty callers whose sets
+// have two of eight objects, and a slow backend.
+func TestFavouredSetTakesNothingOver(t *testing.T) {
+	t.Parallel()
+	playFake(t, func(t *testing.T, here, _ program) {
+		here.with(fakebackend.GetAll, fakebackend.Fault{Before: 100 * time.Millisecond, After: 100 * time.Millisecond})
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		var sets atomic.Int64
+		var group sync.WaitGroup
+		for worker := range 60 {
+			request := all(account(3+worker%6), account(1+worker%2*8))
+			request.Owner.Operator, request.MaxWait = "etl-7", time.Hour
+			group.Go(func() {
+				for ctx.Err() == nil {
+					set, err := here.AcquireAllBy(ctx, request, here.takeAll)
+					if err != nil {
+						return
+					}
+					sets.Add(1)
+					if err := set.Release(t.Context()); err != nil {
+						t.Error(err)
+					}
+				}
+			})
+		}
+		group.Wait()
+		if sets.Load() < 200 {
+			t.Errorf("%d sets", sets.Load())
+		}
+	})
+}

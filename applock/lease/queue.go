@@ -69,10 +69,10 @@ type objectState struct {
 	holder  *hold
 	waiters list.List // of *waiter
 	// unsettled counts abandoned takes that may have to be undone, and sets that take the object in passing. Until it is zero, nobody has a
-	// turn. missed is true if that, or a favoured set, has kept the first waiter from its attempt.
+	// turn. missed is true if that, a favoured set, or the attempt of one that was favoured has kept the first waiter from its attempt.
 	unsettled int
 	missed    bool
-	// asking is true while the first waiter makes an attempt.
+	// asking is true while a waiter makes an attempt: the first one, or that of a favoured set.
 	asking bool
 	// seen is the last known holder, here or elsewhere, and seenAt when it was seen.
 	seen   applock.Holder
@@ -394,7 +394,7 @@ func (q *queue) isTurnOf(self *waiter, waits bool) bool {
 	case !waits && state.first() != self:
 		return false
 	}
-	state.missed = state.unsettled > 0
+	state.missed = state.unsettled > 0 || state.asking
 	return !state.missed
 }
 
@@ -427,6 +427,9 @@ func (q *queue) endAsking(self *waiter, ended error) {
 	defer unlock()
 	state.asking = false
 	self.rename(ended)
+	if next := state.next(); state.missed && next != nil && next != self {
+		next.wake()
+	}
 }
 
 // failureOf returns why the waiter's last attempt failed, or nil if the object was held. Only after nil does a wake end the waiter's sleep.

@@ -17,7 +17,7 @@ const mostFavour = longPause
 
 // wants reports whether the set has the object.
 func (a *acquisition) wants(object applock.Object) bool {
-	return slices.ContainsFunc(a.claims, func(c claim) bool { return c.object == object })
+	return slices.Contains(a.objects, object)
 }
 
 func (q *queue) joinSets(a *acquisition) {
@@ -60,8 +60,8 @@ func (q *queue) favourAfter(a *acquisition, rest time.Duration) {
 // endFavour gives the waiters the turns that they have missed.
 func (o *objects) endFavour(a *acquisition) {
 	o.favoured = nil
-	for _, claim := range a.claims {
-		if state := o.states[claim.object]; state != nil && state.missed {
+	for _, object := range a.objects {
+		if state := o.states[object]; state != nil && state.missed {
 			state.missed = false
 			state.advance()
 		}

@@ -151,9 +151,10 @@ freeze: ## Record the names that a release promises; what is recorded never chan
 # Of each phase of each backend, its leases, the leases and waiters of one process, who is busy beside them, and calls that are broken.
 SOAK := APPLOCK_SOAK_SECONDS=150 APPLOCK_SOAK_LEASES=2000 APPLOCK_SOAK_MANY=10000 APPLOCK_SOAK_CALLERS=64 APPLOCK_SOAK_CALLS=100000
 
-soak: ## Hold leases on every backend while processes die and connections break: 90 minutes.
+soak: ## Hold leases on every backend while processes die and connections break, and take turns: three hours.
 	$(SOAK) $(WITH_SERVERS) go test -count=1 -v -parallel=1 -timeout=4h -run='^Test(Soak|Many.*)$$' ./verification/soak
 	APPLOCK_SOAK_SLOW=1 $(WITH_SERVERS) go test -count=1 -v -parallel=8 -timeout=1h -run='^TestSlowWays$$' ./verification/soak
+	APPLOCK_SOAK_TURNS=50 $(WITH_SERVERS) go test -count=1 -v -timeout=2h -run='^TestHeavyTurnsOfPrograms$$' ./verification/soak
 	$(SOAK) go -C applock/lease/etcdlock test -count=1 -v -parallel=1 -timeout=2h -run='^Test(Faults|LateTakes)' .
 
 # The clock of a program or a server is set by libfaketime. Where it cannot be installed the test that needs it fails.

@@ -3,7 +3,6 @@ package lease_test
 import (
 	"context"
 	"fmt"
-	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -12,6 +11,7 @@ import (
 	"github.com/applock/applock/applock"
 	"github.com/applock/applock/applock/lease"
 	"github.com/applock/applock/applock/lease/internal/fakebackend"
+	"github.com/applock/applock/internal/testing/turns"
 )
 
 // Goal: between two rows of turns of a program each other listed one has had one, and no row lasts for more than 0.5 s beyond the hold under
@@ -46,12 +46,7 @@ type rows struct {
 
 	mutex sync.Mutex
 	began time.Time
-	turns []rowTurn
-}
-
-type rowTurn struct {
-	program  int
-	from, to time.Duration
+	turns []turns.Turn
 }
 
 const (
@@ -105,9 +100,9 @@ func (r *rows) work(ctx context.Context, leases *lease.Leases, program int) {
 		if err != nil {
 			return
 		}
-		turn := rowTurn{program: program, from: time.Since(r.began)}
+		turn := turns.Turn{Program: program, From: time.Since(r.began)}
 		time.Sleep(r.hold)
-		turn.to = time.Since(r.began)
+		turn.To = time.Since(r.began)
 		r.mutex.Lock()
 		r.turns = append(r.turns, turn)
 		r.mutex.Unlock()
@@ -117,48 +112,23 @@ func (r *rows) work(ctx context.Context, leases *lease.Leases, program int) {
 
 func (r *rows) judge(t *testing.T) {
 	t.Helper()
-	slices.SortFunc(r.turns, func(a, b rowTurn) int { return int(a.from - b.from) })
 	// A program that ends its row is listed after a few calls.
-	listed, longest := 4*r.way, 500*time.Millisecond+r.hold+4*r.way
-	last := map[int]rowTurn{} // of each program
-	hasHad := map[[2]int]bool{}
-	var row rowTurn
+	verdict := turns.Judge(r.turns, 4*r.way)
 	breaches := 0
-	for i, turn := range r.turns {
-		if i == 0 || r.turns[i-1].program != turn.program {
-			former, isLater := last[turn.program]
-			for other, otherLast := range last {
-				if isLater && other != turn.program && !hasHad[[2]int{turn.program, other}] && otherLast.to+listed < former.to {
-					if breaches++; !r.isBesideDead(turn.from) || breaches > mostBreaches {
-						t.Errorf("after %s program %d has another row, and %d has had none in between", turn.from, turn.program, other)
-					}
-				}
-				hasHad[[2]int{turn.program, other}] = false
-				hasHad[[2]int{other, turn.program}] = true
-			}
-			row = turn
+	for _, turn := range verdict.PassedOver {
+		if r.hasDead && diesAfter <= turn.From && turn.From < diesAfter+deadListed && breaches < mostBreaches {
+			breaches++
+			continue
 		}
-		if lasts := turn.from - row.from; lasts > longest {
-			t.Errorf("after %s a row lasts %s, want %s at the most", turn.from, lasts, longest)
-		}
-		last[turn.program] = turn
+		t.Errorf("after %s program %d has another row, and another one has had none in between", turn.From, turn.Program)
 	}
-	before, beside, after := r.turnsFrom(diesAfter/2, diesAfter), r.turnsFrom(diesAfter, diesAfter+deadListed)/2, r.turnsFrom(diesAfter+deadListed, rowsLast)/2
+	if longest := 500*time.Millisecond + r.hold + 4*r.way; verdict.Longest > longest {
+		t.Errorf("a row lasts %s, want %s at the most", verdict.Longest, longest)
+	}
+	before := turns.Between(r.turns, diesAfter/2, diesAfter)
+	beside, after := turns.Between(r.turns, diesAfter, diesAfter+deadListed)/2, turns.Between(r.turns, diesAfter+deadListed, rowsLast)/2
 	t.Logf("%d programs, %d workers, way %s, hold %s, turns %d %d %d", r.programs, r.workers, r.way, r.hold, before, beside, after)
 	if r.hasDead && (beside < before/2 || after < before*9/10) {
 		t.Errorf("%d turns before a program has died, %d beside its waiter, %d later", before, beside, after)
 	}
-}
-
-func (r *rows) isBesideDead(at time.Duration) bool {
-	return r.hasDead && diesAfter <= at && at < diesAfter+deadListed
-}
-
-func (r *rows) turnsFrom(from, to time.Duration) (turns int) {
-	for _, turn := range r.turns {
-		if from <= turn.from && turn.from < to {
-			turns++
-		}
-	}
-	return turns
 }

@@ -11,12 +11,13 @@ import (
 
 	"github.com/applock/applock/applock"
 	"github.com/applock/applock/applock/lease"
+	"github.com/applock/applock/internal/testing/turns"
 	"github.com/applock/applock/internal/testing/wire"
 	"github.com/applock/applock/internal/testing/worker"
 )
 
 const (
-	// turnsVariable is for how many seconds the programs of each line of the table take turns, which takes a quiet machine and an hour.
+	// turnsVariable is for how many seconds the programs of each line of the table take turns: 50, on a quiet machine, take an hour.
 	turnsVariable = "APPLOCK_SOAK_TURNS"
 	crowdSize     = 4 // programs, and workers of each
 	hotHold       = time.Millisecond
@@ -26,84 +27,64 @@ const (
 
 // Goal: between two rows of turns of a program each other one that waits has had one, and no row is long. The throughput of four programs is
 // not much less than that of one. A program that is gone does not keep the others from the object for long.
-// Method: four programs of four workers take turns at one object, over a network of 0 to 50 ms; then one falls silent.
+// Method: four programs of four workers take turns at one object, over a network of 0 to 50 ms; then one falls silent. It is heavy since it
+// judges by the clock: TestRowsOfPrograms has no clock.
 // Where nobody knows whose turn it is, chance decides, and only the rows are looked at.
-func TestTurnsOfPrograms(t *testing.T) {
-	t.Parallel()
-	long, ways := 2*time.Second, []time.Duration{5 * time.Millisecond}
-	seconds := worker.Number(t, turnsVariable, 0)
-	if seconds > 0 {
-		long, ways = time.Duration(seconds)*time.Second, []time.Duration{0, 5 * time.Millisecond, 20 * time.Millisecond, 50 * time.Millisecond}
-	}
+func TestHeavyTurnsOfPrograms(t *testing.T) {
+	long := time.Duration(worker.Number(t, turnsVariable, 3)) * time.Second
 	for _, b := range backends() {
-		ways := ways
+		ways := []time.Duration{0, 5 * time.Millisecond, 20 * time.Millisecond, 50 * time.Millisecond}
 		if b.name == "sqlite" { // has no network
-			ways = []time.Duration{0}
+			ways = ways[:1]
 		}
 		for _, way := range ways {
 			t.Run(fmt.Sprint(b.name, "/", way), func(t *testing.T) {
-				if seconds == 0 {
-					t.Parallel() // only a long run has figures
-				}
 				alone := turnsOf(t, b, way, 1, long/3, nil)
 				all := turnsOf(t, b, way, crowdSize, long, nil)
-				t.Logf("alone %d/s, %s", alone.rate(), all)
+				verdict := turns.Judge(all, listedAfter*way)
+				t.Logf("alone %d/s, together %s, idle %.0f %%, %s", rate(alone), shares(all), 100*verdict.Idle.Seconds()/long.Seconds(), verdict)
 				isFair := !slices.ContainsFunc([]string{"getlock", "pgadvisory"}, func(name string) bool { return strings.HasPrefix(b.name, name) })
-				if isFair && all.passedOver > 0 {
-					t.Errorf("%d times a program had two rows without one of another that waited", all.passedOver)
+				if isFair && len(verdict.PassedOver) > 0 {
+					t.Errorf("%d times a program had two rows without one of another that waited", len(verdict.PassedOver))
 				}
-				if all.longest > longestRow {
-					t.Errorf("a row lasted %s", all.longest)
+				if verdict.Longest > longestRow {
+					t.Errorf("a row lasted %s", verdict.Longest)
 				}
-				if seconds >= 50 && b.name != "sqlite" {
-					silent := turnsOf(t, b, way, crowdSize, 2*time.Minute, func(last *wire.Wire) { last.Silence() })
-					t.Logf("beside a silent one %s", silent)
+				if long >= 50*time.Second && b.name != "sqlite" {
+					beside := turnsOf(t, b, way, crowdSize, 2*time.Minute, func(last *wire.Wire) { last.Silence() })
+					t.Logf("beside a silent one %s", shares(beside))
 				}
 			})
 		}
 	}
 }
 
-// turn is a hold of a program.
-type turn struct {
-	program  int
-	from, to time.Duration
-}
+// listedAfter is how many calls a program makes until it is listed again.
+const listedAfter = 4
 
-// turns is what programs have had.
-type turns struct {
-	lasted     time.Duration
-	each       []int
-	perTen     []int // in each ten seconds
-	longest    time.Duration
-	without    time.Duration // the longest time of a program without a turn
-	passedOver int
-	rows       int
-	idle       time.Duration // between rows
-}
+// rate is the turns of a second.
+func rate(all []turns.Turn) int { return int(float64(len(all)) / all[len(all)-1].To.Seconds()) }
 
-func (s turns) rate() int { return int(float64(sum(s.each)) / s.lasted.Seconds()) }
-
-func sum(all []int) (total int) {
-	for _, n := range all {
-		total += n
+// shares tells the rate, the turns of each program, and those of each ten seconds.
+func shares(all []turns.Turn) string {
+	var each [crowdSize]int
+	var perTen []int
+	for _, turn := range all {
+		each[turn.Program]++
 	}
-	return total
-}
-
-func (s turns) String() string {
-	idle := s.idle / time.Duration(max(s.rows-1, 1))
-	return fmt.Sprintf("%d/s, each %v, %d rows, longest %s, idle between two %s (%.0f %%), longest without %s, passed over %d, in ten seconds %v",
-		s.rate(), s.each, s.rows, rounded(s.longest), rounded(idle), 100*float64(s.idle)/float64(s.lasted), rounded(s.without), s.passedOver, s.perTen)
+	for from := time.Duration(0); from < all[len(all)-1].To; from += 10 * time.Second {
+		perTen = append(perTen, turns.Between(all, from, from+10*time.Second))
+	}
+	return fmt.Sprintf("%d/s, each %v, in ten seconds %v", rate(all), each, perTen)
 }
 
 // turnsOf has so many programs take turns. With disturb the last one's wire is disturbed after twenty seconds.
-func turnsOf(t *testing.T, b backend, way time.Duration, programs int, long time.Duration, disturb func(last *wire.Wire)) turns {
+func turnsOf(t *testing.T, b backend, way time.Duration, programs int, long time.Duration, disturb func(last *wire.Wire)) (all []turns.Turn) {
 	t.Helper()
 	place := b.place(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	began, had := time.Now(), make(chan turn, 1000)
+	began, had := time.Now(), make(chan turns.Turn, 1000)
 	var group sync.WaitGroup
 	for program := range programs {
 		dsn := place
@@ -123,14 +104,14 @@ func turnsOf(t *testing.T, b backend, way time.Duration, programs int, long time
 	}
 	time.AfterFunc(time.Until(began.Add(long)), cancel)
 	go func() { group.Wait(); close(had) }()
-	var all []turn
 	for one := range had {
 		all = append(all, one)
 	}
-	return judgeTurns(all, programs, long)
+	slices.SortFunc(all, func(a, b turns.Turn) int { return int(a.From - b.From) })
+	return all
 }
 
-func takeTurns(ctx context.Context, t *testing.T, locker lease.Locker, began time.Time, program int, had chan<- turn) {
+func takeTurns(ctx context.Context, t *testing.T, locker lease.Locker, began time.Time, program int, had chan<- turns.Turn) {
 	t.Helper()
 	for ctx.Err() == nil {
 		lease, err := locker.Acquire(ctx, applock.AcquireRequest{Object: lateObject(0), MaxHold: 2 * time.Second})
@@ -139,43 +120,7 @@ func takeTurns(ctx context.Context, t *testing.T, locker lease.Locker, began tim
 		}
 		from := time.Since(began)
 		time.Sleep(hotHold)
-		had <- turn{program, from, time.Since(began)}
+		had <- turns.Turn{Program: program, From: from, To: time.Since(began)}
 		_ = lease.Release(context.WithoutCancel(ctx))
 	}
-}
-
-func judgeTurns(all []turn, programs int, long time.Duration) turns {
-	slices.SortFunc(all, func(a, b turn) int { return int(a.from - b.from) })
-	s := turns{lasted: long, each: make([]int, programs), perTen: make([]int, 1+int(long/(10*time.Second)))}
-	last := make([]time.Duration, programs) // turn of each
-	since := make([][]bool, programs)       // its last row, who has had one
-	for i := range since {
-		since[i] = make([]bool, programs)
-	}
-	var row turn // from the first turn's beginning to the last one's
-	for i, one := range all {
-		s.each[one.program]++
-		s.perTen[min(int(one.from/(10*time.Second)), len(s.perTen)-1)]++
-		s.without = max(s.without, one.from-last[one.program])
-		if i == 0 || all[i-1].program != one.program {
-			s.rows++
-			if i > 0 {
-				s.idle += one.from - all[i-1].to
-				s.longest = max(s.longest, row.to-row.from)
-			}
-			for other, hasHad := range since[one.program] {
-				if other != one.program && !hasHad && last[one.program] > 0 && i > 0 && last[other] > 0 {
-					s.passedOver++
-				}
-				since[one.program][other] = false
-				since[other][one.program] = true
-			}
-			row = one
-		}
-		row.to, last[one.program] = one.from, one.to
-	}
-	for _, to := range last {
-		s.without = max(s.without, long-to)
-	}
-	return s
 }

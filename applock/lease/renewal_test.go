@@ -200,7 +200,7 @@ func TestHangingCallsKeepNobodyWaiting(t *testing.T) {
 const manyAtOnce = 10_000
 
 // Goal: many leases live on a server that is slow to answer however little it is asked, also after it was silent. Method:
-// 10,000 of 9 s; an answer takes 600 ms, and so it does after a call without any.
+// 10,000 of 9 s; an answer takes half a second, and so it does after a call without any.
 func TestHeavyManyLeasesOfABusyServer(t *testing.T) {
 	t.Parallel()
 	var silent atomic.Bool
@@ -211,7 +211,7 @@ func TestHeavyManyLeasesOfABusyServer(t *testing.T) {
 		case silent.Load():
 			return fakebackend.Fault{Before: time.Minute}
 		}
-		return fakebackend.Fault{After: 600 * time.Millisecond}
+		return fakebackend.Fault{After: 500 * time.Millisecond}
 	})
 	play(t, backend, func(t *testing.T, leases *lease.Leases) {
 		many := manyLeases(t, leases, "many", manyAtOnce, 9*time.Second)

@@ -141,7 +141,7 @@ func TestReleaseByOthersWakes(t *testing.T) {
 			result <- err
 		}()
 		var waiter applock.Waiter
-		for waiter.Until.Sub(waiter.Since) < patience { // the former wait may be listed late, and until it is retracted
+		for waiter.Until.Sub(waiter.Since) < patience/2 { // the former wait may be listed late, and until it is retracted
 			if len(result) > 0 {
 				t.Fatalf("get with a wait: %v before it was listed", <-result)
 			}
@@ -152,8 +152,8 @@ func TestReleaseByOthersWakes(t *testing.T) {
 				waiter = found
 			}
 		}
-		if waiter.Owner != asmith || waiter.Until.Sub(waiter.Since) != patience || waiter.Client == "" {
-			t.Errorf("listed as waiting: %+v, want %s for %s", waiter, asmith, patience)
+		if waiter.Owner != asmith || waiter.Until.Sub(waiter.Since) > patience || waiter.Client == "" {
+			t.Errorf("listed as waiting: %+v, want %s for what is left of %s", waiter, asmith, patience)
 		}
 		if released, err := place.client.Release(t.Context(), applock.ReleaseRequest{Key: applock.Key{Object: nightly, Operator: "JDOE"}}); err != nil || released != applock.OutcomeReleased {
 			t.Fatalf("release: %v, %v", released, err)

@@ -246,8 +246,8 @@ type sentCall struct {
 
 func (l *Leases) send(ctx context.Context, call func(ctx context.Context) ([]applock.Grant, error)) *sentCall {
 	sent := &sentCall{started: l.now(), answers: make(chan answer, 1)}
-	tracked, sending := db.Tracked(context.WithoutCancel(ctx))
-	asking, cancel := l.untilShutdown(tracked)
+	tracked, sending := db.Tracked(l.lasting(context.WithoutCancel(ctx)))
+	asking, cancel := context.WithCancel(tracked)
 	sent.sending, sent.cancel = sending, cancel
 	l.background.Go(func() {
 		defer cancel()
@@ -299,7 +299,8 @@ var errTooLate = errors.New("the answer took longer than the lease would have la
 
 // accept makes leases of grants, unless their trust has ended already or Close has begun.
 func (l *Leases) accept(ctx context.Context, claims []claim, grants []applock.Grant, started time.Time) ([]*handle, error) {
-	took := l.now().Sub(started)
+	arrived := l.now()
+	took := arrived.Sub(started)
 	for _, claim := range claims {
 		if trust := trusted(claim.term()); took >= trust {
 			l.giveBack(claims, func() answer { return answer{grants: grants} })
@@ -312,7 +313,7 @@ func (l *Leases) accept(ctx context.Context, claims []claim, grants []applock.Gr
 	}
 	leases := make([]*handle, len(claims))
 	for i, claim := range claims {
-		leases[i] = l.hold(ctx, claim, grants[i], started)
+		leases[i] = l.hold(ctx, claim, grants[i], started, arrived)
 	}
 	if !l.queue.isClosed() {
 		return leases, nil

@@ -58,7 +58,7 @@ func (h *hold) lock() (t *tenure, unlock func()) {
 }
 
 // hold makes a hold of a grant, with a first lease. A former hold has lost its grant, or there would be no new one.
-func (l *Leases) hold(ctx context.Context, claim claim, grant applock.Grant, started time.Time) *handle {
+func (l *Leases) hold(ctx context.Context, claim claim, grant applock.Grant, started, arrived time.Time) *handle {
 	objects, unlock := l.queue.lock()
 	defer unlock()
 	state := objects.of(grant.Object)
@@ -66,7 +66,7 @@ func (l *Leases) hold(ctx context.Context, claim claim, grant applock.Grant, sta
 		holder := applock.Holder{Owner: grant.Owner, ExpiresAt: grant.ExpiresAt}
 		former.end(former.lost(&applock.HeldError{Object: grant.Object, Holder: holder}))
 	}
-	h, first := l.keeper.keep(ctx, claim, grant, started)
+	h, first := l.keeper.keep(ctx, claim, grant, started, arrived)
 	state.taken(h)
 	if l.crowd != nil && state.row.isToAsk() {
 		l.background.Go(func() { l.learnOthers(l.stopped, h, false) })
@@ -220,7 +220,7 @@ func (h *hold) releaseOf(ctx context.Context, lease *handle) error {
 	if !last || err != nil {
 		return err
 	}
-	return h.giveUp(ctx)
+	return h.giveUp(h.leases.lasting(ctx))
 }
 
 // giveUp frees the object of a hold that has ended, or passes it on.
@@ -228,9 +228,7 @@ func (h *hold) giveUp(ctx context.Context) error {
 	l := h.leases
 	defer l.queue.vacate(h)
 	grant, _ := h.state()
-	limited, cancel := l.untilShutdown(ctx)
-	defer cancel()
-	err := l.passOn(limited, h, grant)
+	err := l.passOn(ctx, h, grant)
 	if isGone(err) {
 		return h.lost(err)
 	}

@@ -42,8 +42,8 @@ type holds struct {
 	putOffUntil, restUntil time.Time
 }
 
-// keep makes a hold, and its first lease. Its get was sent at started.
-func (k *keeper) keep(ctx context.Context, claim claim, grant applock.Grant, started time.Time) (*hold, *handle) {
+// keep makes a hold, and its first lease. Its get was sent at started, and its grant arrived at arrived.
+func (k *keeper) keep(ctx context.Context, claim claim, grant applock.Grant, started, arrived time.Time) (*hold, *handle) {
 	term := granted(claim.term(), grant.Left)
 	h := &hold{
 		leases:  k.leases,
@@ -53,7 +53,7 @@ func (k *keeper) keep(ctx context.Context, claim claim, grant applock.Grant, sta
 		asker:   context.WithoutCancel(ctx),
 		turn:    make(chan struct{}, 1),
 		grant:   grant,
-		began:   k.leases.now(),
+		began:   arrived,
 	}
 	h.interval = k.intervalOf(h)
 	holds, unlock := k.lock()
@@ -61,7 +61,7 @@ func (k *keeper) keep(ctx context.Context, claim claim, grant applock.Grant, sta
 	t := &h.tenure
 	*t = tenure{hold: h, holds: holds, expiresAt: grant.ExpiresAt, ends: started.Add(claim.maxHold), took: h.began.Sub(started), open: map[*handle]struct{}{}}
 	t.trust(started, term)
-	t.watchdog = time.AfterFunc(t.trustLeft(), h.atDeadline)
+	t.watchdog = time.AfterFunc(t.deadline.Sub(arrived), h.atDeadline)
 	t.alarm = k.leases.hooks.alarm(h)
 	holds.add(h, started)
 	return h, t.lease(h.asker)

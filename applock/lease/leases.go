@@ -165,6 +165,33 @@ func (l *Leases) untilShutdown(ctx context.Context) (context.Context, context.Ca
 	}
 }
 
+// lasting is a context with the values of another one, that ends when Close stops waiting.
+type lasting struct {
+	context.Context
+
+	values context.Context //nolint:containedctx // as said
+}
+
+func (c lasting) Value(key any) any {
+	if value := c.values.Value(key); value != nil {
+		return value
+	}
+	return c.Context.Value(key)
+}
+
+// lasting returns a context with the values of ctx, which does not end, that ends when Close stops waiting.
+func (l *Leases) lasting(ctx context.Context) context.Context {
+	return lasting{Context: l.shutdownCtx, values: ctx}
+}
+
+// within is context.WithTimeout, and ctx itself if that ends as soon.
+func within(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc) {
+	if end, ok := ctx.Deadline(); ok && time.Until(end) <= limit {
+		return ctx, func() {}
+	}
+	return context.WithTimeout(ctx, limit)
+}
+
 // background counts goroutines. Unlike a sync.WaitGroup, it may start one while a caller waits for the last.
 type background struct {
 	mutex   sync.Mutex
@@ -219,7 +246,7 @@ func (l *Leases) release(ctx context.Context, grant applock.Grant) error {
 
 // releaseWithin is release with a longer limit, for outages.
 func (l *Leases) releaseWithin(ctx context.Context, grant applock.Grant, limit time.Duration) error {
-	ctx, cancel := context.WithTimeout(ctx, limit)
+	ctx, cancel := within(ctx, limit)
 	defer cancel()
 	began, uncertain := time.Now(), false
 	var before error // why the attempt before failed
@@ -253,7 +280,7 @@ func (l *Leases) warnNotReleased(grant applock.Grant, err error) {
 }
 
 func (l *Leases) releaseOnce(ctx context.Context, grant applock.Grant) error {
-	ctx, cancel := context.WithTimeout(ctx, releaseLimit)
+	ctx, cancel := within(ctx, releaseLimit)
 	defer cancel()
 	return l.backend.Release(ctx, grant)
 }

@@ -19,7 +19,7 @@ type passed struct {
 
 // passOn ends the grant of a released hold: it passes the object on to the next waiter here, or releases it.
 func (l *Leases) passOn(ctx context.Context, h *hold, grant applock.Grant) error {
-	ctx, cancel := context.WithTimeout(ctx, releaseLimit)
+	ctx, cancel := within(ctx, releaseLimit)
 	defer cancel()
 	l.learnOthers(ctx, h, true)
 	next, claim := l.queue.successor(h)

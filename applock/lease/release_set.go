@@ -29,7 +29,7 @@ func (s *handles) Release(ctx context.Context) error {
 		}
 		lease.finish(lost)
 	}
-	s.giveUp(ctx, last)
+	s.giveUp(s.leases[0].hold.leases.lasting(ctx), last)
 	s.cancel(errReleased)
 	var errs []error
 	for _, lease := range s.leases {
@@ -82,10 +82,8 @@ func (s *handles) giveUpTogether(ctx context.Context, last map[*handle]bool) (fr
 	}
 	l.background.begin() // Close waits for it
 	defer l.background.done()
-	limited, cancel := l.untilShutdown(ctx)
+	limited, cancel := context.WithTimeout(ctx, releaseLimit)
 	defer cancel()
-	limited, stop := context.WithTimeout(limited, releaseLimit)
-	defer stop()
 	objects, err := l.sets.releaseSet(limited, s.taken[0].Owner().Operator)
 	freed = make(map[applock.Object]bool, len(objects))
 	for _, object := range objects {

@@ -174,8 +174,11 @@ const releaseScript = `
 if redis.call("get", KEYS[1]) ~= ARGV[1] then return 0 end
 local message = ARGV[3]
 if KEYS[2] ~= KEYS[1] then
-	redis.call("zrem", KEYS[2], ARGV[4], "-" .. ARGV[4])
 	local first = redis.call("zrangebyscore", KEYS[2], 0, "inf", "limit", 0, 1)[1]
+	if first and first == ARGV[4] then
+		redis.call("zrem", KEYS[2], first, "-" .. first)
+		first = redis.call("zrangebyscore", KEYS[2], 0, "inf", "limit", 0, 1)[1]
+	end
 	if first then message = message .. "\n" .. first end
 end
 redis.call("publish", ARGV[2], message)

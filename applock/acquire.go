@@ -88,7 +88,7 @@ func tooShort(argument string, value, shortest time.Duration) error {
 // in the order of their calls.
 //
 // ctx bounds acquiring only; the lease outlives it. If ctx ends first, no lock is left except as AcquireRequest.Owner says. The error is
-// the cause of ctx, joined with what TryAcquire returns: a *HeldError (ErrHeld) if a holder was seen.
+// that of ctx and its cause, joined with what TryAcquire returns: a *HeldError (ErrHeld) if a holder was seen.
 func (c *Client) Acquire(ctx context.Context, request AcquireRequest) (Lease, error) {
 	engine, err := c.leases()
 	if err != nil {
@@ -110,10 +110,15 @@ func (c *Client) TryAcquire(ctx context.Context, request AcquireRequest) (Lease,
 	return engine.TryAcquire(ctx, request)
 }
 
+var errNoWork = &InvalidError{Argument: "work", Reason: "is nil"}
+
 // Do acquires, runs work, and releases, also when work fails or panics. The context of work is the lease's; here it also ends with ctx,
 // with its deadline and cause. The error is that of work; ErrLost if the lease was lost before the release, because work may not have been
 // alone; or that of acquiring or releasing.
 func (c *Client) Do(ctx context.Context, request AcquireRequest, work func(ctx context.Context, lease Lease) error) error {
+	if work == nil {
+		return errNoWork
+	}
 	engine, err := c.leases()
 	if err != nil {
 		return err
@@ -126,6 +131,9 @@ func (c *Client) Do(ctx context.Context, request AcquireRequest, work func(ctx c
 func (c *Client) TryDo(
 	ctx context.Context, request AcquireRequest, work func(ctx context.Context, lease Lease) error,
 ) (ran bool, err error) {
+	if work == nil {
+		return false, errNoWork
+	}
 	engine, err := c.leases()
 	if err != nil {
 		return false, err

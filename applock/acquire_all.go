@@ -78,7 +78,7 @@ func (r AcquireAllRequest) checked() (AcquireAllRequest, error) {
 //
 // It waits for the first object that it was refused, and asks for all of them when that one is free. So it may wait long if its objects are
 // seldom free at the same time. Sets that overlap have no promised order. If ctx ends first, no lock is left except as AcquireRequest.Owner
-// says. The error is the cause of ctx, joined with a *ConflictError (ErrHeld) if a holder was seen.
+// says. The error is that of ctx and its cause, joined with a *ConflictError (ErrHeld) if a holder was seen.
 func (c *Client) AcquireAll(ctx context.Context, request AcquireAllRequest) (LeaseSet, error) {
 	engine, err := c.leases()
 	if err != nil {

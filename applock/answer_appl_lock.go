@@ -57,7 +57,7 @@ func (c *Client) Answer(ctx context.Context, request AnswerRequest) (answered An
 	if err != nil {
 		return Answered{}, err
 	}
-	o, object := c.operations, Object{Type: params.ObjectType, ID: params.ObjectID}
+	o, object := c.ops(), Object{Type: params.ObjectType, ID: params.ObjectID}
 	result, err := change(ctx, o, db.Driver.AnswerApplLock, params)
 	if err != nil {
 		return Answered{}, err

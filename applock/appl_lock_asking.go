@@ -59,7 +59,7 @@ func (c *Client) Asking(ctx context.Context, request AskingRequest) iter.Seq2[As
 		list := pages[db.Asker, Asker]{
 			what: "list requests", view: "appl_lock_asking", maxRows: params.MaxRows, err: err,
 			read: func() ([]db.Asker, error) {
-				return c.operations.driver.ApplLockAsking(ctx, params)
+				return c.ops().driver.ApplLockAsking(ctx, params)
 			},
 			goOn: func(last db.Asker) {
 				params.AfterType, params.AfterID = last.ObjectType, last.ObjectID
@@ -71,7 +71,7 @@ func (c *Client) Asking(ctx context.Context, request AskingRequest) iter.Seq2[As
 			},
 			ends: func(asker Asker) bool { return keys.endsAt(asker.Object) },
 		}
-		list.each(ctx, c.operations, yield)
+		list.each(ctx, c.ops(), yield)
 	}
 }
 

@@ -86,13 +86,13 @@ func (c *Client) History(ctx context.Context, request HistoryRequest) iter.Seq2[
 		params, err := request.params()
 		list := pages[db.Event, Event]{
 			what: "list events", view: "appl_lock_history", maxRows: params.MaxRows, err: err,
-			read:  func() ([]db.Event, error) { return c.operations.driver.ApplLockHistory(ctx, params) },
+			read:  func() ([]db.Event, error) { return c.ops().driver.ApplLockHistory(ctx, params) },
 			goOn:  func(last db.Event) { params.AfterEventID = last.EventID },
 			item:  eventOf,
 			wants: func(Event) bool { return true },
 			ends:  func(Event) bool { return false },
 		}
-		list.each(ctx, c.operations, yield)
+		list.each(ctx, c.ops(), yield)
 	}
 }
 

@@ -60,7 +60,7 @@ const (
 // while the caller iterates, and holds no connection between pages; a lock that lives through the whole iteration appears exactly once. In
 // any other order it returns the first PageSize locks. An error ends the iteration and comes with a zero Lock.
 func (c *Client) List(ctx context.Context, request ListRequest) iter.Seq2[Lock, error] {
-	return c.operations.list(ctx, request)
+	return c.ops().list(ctx, request)
 }
 
 func (o operations) list(ctx context.Context, request ListRequest) iter.Seq2[Lock, error] {

@@ -15,7 +15,7 @@ func (c *Client) Policies(ctx context.Context, objectType string) (policies []Po
 	if params.ObjectType, err = checkAnyType(objectType); err != nil {
 		return nil, err
 	}
-	o := c.operations
+	o := c.ops()
 	rows, err := read(ctx, o, db.Driver.ApplLockPolicies, params)
 	if err != nil {
 		return nil, err

@@ -43,7 +43,7 @@ func (c *Client) Stats(ctx context.Context, request StatsRequest) (stats []Stats
 	if err != nil {
 		return nil, err
 	}
-	o := c.operations
+	o := c.ops()
 	rows, err := read(ctx, o, db.Driver.ApplLockStats, params)
 	if err != nil {
 		return nil, err

@@ -13,7 +13,7 @@ const ContractVersion = 1
 // Version returns the version of the installed contract. It returns ErrSchema if none is installed, or one older than ContractVersion, with
 // its number.
 func (c *Client) Version(ctx context.Context) (installed int, err error) {
-	o := c.operations
+	o := c.ops()
 	result, err := retryIfUnchanged(ctx, o, func() (db.ApplLockVersionResult, error) { return o.driver.ApplLockVersion(ctx) })
 	if err != nil {
 		return 0, fmt.Errorf("version: %w", explain(err))

@@ -45,7 +45,7 @@ func (c *Client) Viewers(ctx context.Context, request ViewersRequest) iter.Seq2[
 		params, keys, err := request.params()
 		list := pages[db.Viewer, Viewer]{
 			what: "list viewers", view: "appl_lock_viewers", maxRows: params.MaxRows, err: err,
-			read: func() ([]db.Viewer, error) { return c.operations.driver.ApplLockViewers(ctx, params) },
+			read: func() ([]db.Viewer, error) { return c.ops().driver.ApplLockViewers(ctx, params) },
 			goOn: func(last db.Viewer) {
 				params.AfterType, params.AfterID = last.ObjectType, last.ObjectID
 				params.AfterOperatorID, params.AfterClientID = last.OperatorID, last.ClientID
@@ -54,7 +54,7 @@ func (c *Client) Viewers(ctx context.Context, request ViewersRequest) iter.Seq2[
 			wants: func(viewer Viewer) bool { return keys.contains(viewer.Object) },
 			ends:  func(viewer Viewer) bool { return keys.endsAt(viewer.Object) },
 		}
-		list.each(ctx, c.operations, yield)
+		list.each(ctx, c.ops(), yield)
 	}
 }
 

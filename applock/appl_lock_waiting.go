@@ -53,7 +53,7 @@ func (c *Client) Waiters(ctx context.Context, request WaitersRequest) iter.Seq2[
 		params, keys, err := request.params()
 		list := pages[db.Waiter, Waiter]{
 			what: "list waiters", view: "appl_lock_waiting", maxRows: params.MaxRows, err: err,
-			read: func() ([]db.Waiter, error) { return c.operations.driver.ApplLockWaiting(ctx, params) },
+			read: func() ([]db.Waiter, error) { return c.ops().driver.ApplLockWaiting(ctx, params) },
 			goOn: func(last db.Waiter) {
 				params.AfterType, params.AfterID = last.ObjectType, last.ObjectID
 				params.AfterOperatorID, params.AfterClientID = last.OperatorID, last.ClientID
@@ -64,7 +64,7 @@ func (c *Client) Waiters(ctx context.Context, request WaitersRequest) iter.Seq2[
 			},
 			ends: func(waiter Waiter) bool { return keys.endsAt(waiter.Object) },
 		}
-		list.each(ctx, c.operations, yield)
+		list.each(ctx, c.ops(), yield)
 	}
 }
 

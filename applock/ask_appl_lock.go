@@ -49,7 +49,7 @@ func (c *Client) Ask(ctx context.Context, request AskRequest) (asked Asked, err 
 	if err != nil {
 		return Asked{}, err
 	}
-	o, object := c.operations, Object{Type: params.ObjectType, ID: params.ObjectID}
+	o, object := c.ops(), Object{Type: params.ObjectType, ID: params.ObjectID}
 	result, err := change(ctx, o, db.Driver.AskApplLock, params)
 	if err != nil {
 		return Asked{}, err

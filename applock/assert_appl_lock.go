@@ -17,7 +17,7 @@ import (
 // It returns a *LostError (ErrLost, ErrNotHeld) if the grant is not live, with the holder's operator and fence if there is one. On
 // PostgreSQL the transaction has failed then, so that an Inquire needs another one.
 func (c *Client) Assert(ctx context.Context, key Key) error {
-	if err := c.operations.assert(ctx, key); err != nil {
+	if err := c.ops().assert(ctx, key); err != nil {
 		return fmt.Errorf("assert %s: %w", key.Object, err)
 	}
 	return nil

@@ -37,10 +37,24 @@ type engine interface {
 	Close() error
 }
 
+// errNoClient refuses calls of a client that nobody has made.
+var errNoClient = &InvalidError{Argument: "client", Reason: "is nil or empty: make one with New of an engine's package, or with open.ByDSN"}
+
+// ops returns the operations. Those of a nil or an empty client refuse every call.
+func (c *Client) ops() operations {
+	if c == nil {
+		return operations{}
+	}
+	return c.operations
+}
+
 // Close releases the remaining leases and closes what was opened for the client, but no pool that the caller passed. Later operations
 // return ErrClosed. It takes at most 5 s; if connections to a silent server take longer to end, the error says so. An acquisition without
 // an answer (ErrOutcomeUnknown) that reaches the server after Close stays locked until it expires.
 func (c *Client) Close() error {
+	if c.ops().driver == nil {
+		return errNoClient
+	}
 	limit := time.After(closeLimit)
 	var leasesErr error
 	if c.lazy != nil {
@@ -86,8 +100,12 @@ func (c *Client) WithSQLTx(tx *sql.Tx) *Client {
 
 // within returns a client whose operations run by another driver in the caller's transaction, or all return the error.
 func (c *Client) within(transaction func(db.Driver) (db.Driver, error)) *Client {
-	driver, err := transaction(c.operations.driver)
-	return &Client{operations: operations{driver: driver, logger: c.operations.logger, inTx: true, refusal: err}}
+	o := c.ops()
+	if o.driver == nil {
+		return &Client{}
+	}
+	driver, err := transaction(o.driver)
+	return &Client{operations: operations{driver: driver, logger: o.logger, inTx: true, refusal: err}}
 }
 
 // errInTx refuses a lease to a client on a transaction.
@@ -98,7 +116,10 @@ var errInTx = &InvalidError{
 
 // leases returns what takes and keeps the client's leases.
 func (c *Client) leases() (engine, error) {
-	if c.lazy == nil {
+	switch o := c.ops(); {
+	case o.driver == nil && o.refusal == nil:
+		return nil, errNoClient
+	case c.lazy == nil:
 		return nil, errInTx
 	}
 	return c.lazy.get()

@@ -11,11 +11,16 @@ import (
 
 func init() { //nolint:gochecknoinits // package clients says why
 	clients.OfApplock.New = func(driver db.Driver, logger *slog.Logger, hooks any) any { return newClient(driver, logger, hooks) }
-	clients.OfApplock.Driver = func(client any) db.Driver { return clientOf(client).operations.driver }
+	clients.OfApplock.Driver = func(client any) db.Driver {
+		if driver := clientOf(client).ops().driver; driver != nil {
+			return driver
+		}
+		return noDriver{}
+	}
 	clients.OfApplock.Within = func(client any, transaction func(db.Driver) (db.Driver, error)) any {
 		return clientOf(client).within(transaction)
 	}
-	clients.OfApplock.Operations = func(client any) any { return leased{clientOf(client).operations} }
+	clients.OfApplock.Operations = func(client any) any { return leased{clientOf(client).ops()} }
 	clients.OfApplock.Explain = explain
 	clients.OfApplock.Checked = func(ctx context.Context, request any) (any, error) {
 		if ctx == nil {
@@ -28,6 +33,11 @@ func init() { //nolint:gochecknoinits // package clients says why
 	}
 	clients.OfApplock.Lost = func(object any, cause error) error { return newLostError(object.(Object), cause) }
 }
+
+// noDriver is the driver of a nil or an empty client.
+type noDriver struct{ db.Driver }
+
+func (noDriver) Handle() (db.Handle, error) { return db.Handle{}, errNoClient }
 
 func clientOf(client any) *Client {
 	return client.(*Client) // package clients hands over nothing else

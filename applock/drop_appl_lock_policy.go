@@ -30,7 +30,7 @@ func (c *Client) DropPolicy(ctx context.Context, request DropPolicyRequest) (err
 	if checked.err != nil {
 		return checked.err
 	}
-	o := c.operations
+	o := c.ops()
 	result, err := change(ctx, o, db.Driver.DropApplLockPolicy, params)
 	if err != nil {
 		return err

@@ -66,11 +66,11 @@ func (c *Client) Get(ctx context.Context, request GetRequest) (grant Grant, err 
 	if err != nil {
 		return Grant{}, err
 	}
-	if request.MaxWait > 0 && c.operations.inTx {
+	if request.MaxWait > 0 && c.ops().inTx {
 		return Grant{}, &InvalidError{Argument: "MaxWait", Reason: "must be zero in a transaction"}
 	}
 	if request.MaxWait == 0 {
-		return c.operations.get(ctx, params)
+		return c.ops().get(ctx, params)
 	}
 	engine, err := c.leases()
 	if err != nil {
@@ -78,7 +78,7 @@ func (c *Client) Get(ctx context.Context, request GetRequest) (grant Grant, err 
 	}
 	object, owner := Object{Type: params.ObjectType, ID: params.ObjectID}, Owner{Operator: params.OperatorID, Department: params.DepartmentID}
 	err = engine.Wait(ctx, object, owner, request.MaxWait, func(ctx context.Context) (err error) {
-		grant, err = c.operations.get(ctx, params)
+		grant, err = c.ops().get(ctx, params)
 		return err
 	})
 	if err != nil {

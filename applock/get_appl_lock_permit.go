@@ -75,7 +75,7 @@ func (c *Client) GetPermit(ctx context.Context, request GetPermitRequest) (permi
 	if err != nil {
 		return Grant{}, err
 	}
-	o := c.operations
+	o := c.ops()
 	rows, err := change(ctx, o, db.Driver.GetApplLockPermit, params)
 	if err != nil {
 		return Grant{}, err

@@ -21,7 +21,7 @@ import (
 // answer to the commit came back: the transaction is committed as a whole, or not at all. A cancelled ctx ends the call and rolls back what
 // is not committed.
 func (c *Client) InSQLTx(ctx context.Context, work func(tx *sql.Tx, locks *Client) error) error {
-	o := c.operations
+	o := c.ops()
 	if err := o.ready(ctx); err != nil {
 		return fmt.Errorf("transaction: %w", err)
 	}

@@ -84,7 +84,7 @@ func (c *Client) Inbox(ctx context.Context, request InboxRequest) (notices []Not
 	if err != nil {
 		return nil, request.Position, err
 	}
-	o := c.operations
+	o := c.ops()
 	rows, err := read(ctx, o, db.Driver.InboxApplLocks, params)
 	if db.KindOf(err) == db.KindInvalid {
 		err = &InvalidError{Argument: "Position", Reason: "is not one that Inbox has returned"}

@@ -9,7 +9,7 @@ import (
 
 // Inquire returns the live lock on an object, or ErrNotHeld if there is none. It never waits and changes nothing.
 func (c *Client) Inquire(ctx context.Context, object Object) (Lock, error) {
-	lock, err := c.operations.inquire(ctx, object)
+	lock, err := c.ops().inquire(ctx, object)
 	if err != nil {
 		return Lock{}, fmt.Errorf("inquire %s: %w", object, err)
 	}

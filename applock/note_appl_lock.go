@@ -20,7 +20,7 @@ func (c *Client) Note(ctx context.Context, key Key, note string) (err error) {
 	if err != nil {
 		return err
 	}
-	o, object := c.operations, Object{Type: params.ObjectType, ID: params.ObjectID}
+	o, object := c.ops(), Object{Type: params.ObjectType, ID: params.ObjectID}
 	result, err := change(ctx, o, db.Driver.NoteApplLock, params)
 	if err != nil {
 		return err

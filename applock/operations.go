@@ -102,6 +102,9 @@ func (o operations) ready(ctx context.Context) error {
 	if o.refusal != nil {
 		return o.refusal
 	}
+	if o.driver == nil {
+		return errNoClient
+	}
 	if o.closed != nil && o.closed.Load() {
 		return ErrClosed
 	}

@@ -14,7 +14,7 @@ type Server struct {
 // and needs only the right to connect. It returns ErrUnreachable if the server does not answer.
 func (c *Client) Ping(ctx context.Context) (server Server, err error) {
 	defer begin(&err, "ping: %w")
-	o := c.operations
+	o := c.ops()
 	if err := o.ready(ctx); err != nil {
 		return Server{}, err
 	}

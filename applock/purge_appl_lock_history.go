@@ -20,5 +20,5 @@ func (c *Client) PurgeHistory(ctx context.Context, request PurgeRequest) (purged
 	if err != nil {
 		return 0, err
 	}
-	return c.operations.purgeBatches(ctx, "purge_appl_lock_history", db.Driver.PurgeApplLockHistory, params, request.Progress)
+	return c.ops().purgeBatches(ctx, "purge_appl_lock_history", db.Driver.PurgeApplLockHistory, params, request.Progress)
 }

@@ -39,7 +39,7 @@ func (c *Client) Purge(ctx context.Context, request PurgeRequest) (purged int64,
 	if err != nil {
 		return 0, err
 	}
-	o := c.operations
+	o := c.ops()
 	if purged, err = o.purgeBatches(ctx, "purge_appl_locks", db.Driver.PurgeApplLocks, params, request.Progress); err != nil {
 		return purged, err
 	}

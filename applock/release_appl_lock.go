@@ -29,11 +29,11 @@ func (c *Client) Release(ctx context.Context, request ReleaseRequest) (outcome O
 	if err != nil {
 		return "", err
 	}
-	outcome, err = c.operations.release(ctx, params)
+	outcome, err = c.ops().release(ctx, params)
 	var held *HeldError
 	// Not in a caller's transaction: the read could fix what it sees, before a get.
-	if errors.As(err, &held) && held.Holder.Owner.Operator == params.OperatorID && !c.operations.inTx {
-		err = c.operations.explainOtherGrant(ctx, params, held)
+	if errors.As(err, &held) && held.Holder.Owner.Operator == params.OperatorID && !c.ops().inTx {
+		err = c.ops().explainOtherGrant(ctx, params, held)
 	}
 	return outcome, err
 }

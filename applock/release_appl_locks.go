@@ -28,7 +28,7 @@ type ReleaseAllRequest struct {
 // ReleaseAll ends the grants of an operator, whichever they are, and returns what became of each. It works page by page and may be
 // begun again as TransferAll, with the same errors.
 func (c *Client) ReleaseAll(ctx context.Context, request ReleaseAllRequest) ([]LockChange, error) {
-	changes, err := c.operations.releaseAll(ctx, request)
+	changes, err := c.ops().releaseAll(ctx, request)
 	if err != nil {
 		return changes, fmt.Errorf("release all: %w", err)
 	}

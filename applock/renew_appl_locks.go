@@ -25,7 +25,7 @@ func (c *Client) Renew(ctx context.Context, key Key, ttl time.Duration) (renewed
 	if err != nil {
 		return Grant{}, err
 	}
-	o, object := c.operations, Object{Type: grant.ObjectType, ID: grant.ObjectID}
+	o, object := c.ops(), Object{Type: grant.ObjectType, ID: grant.ObjectID}
 	if grant.TTLSeconds == 0 {
 		if grant.TTLSeconds, err = o.ttlOf(ctx, object, grant); err != nil {
 			return Grant{}, err

@@ -82,7 +82,7 @@ func (c *Client) See(ctx context.Context, request SeeRequest) (present []Presenc
 	if err != nil {
 		return nil, err
 	}
-	o, object := c.operations, Object{Type: params.ObjectType, ID: params.ObjectID}
+	o, object := c.ops(), Object{Type: params.ObjectType, ID: params.ObjectID}
 	rows, err := change(ctx, o, db.Driver.SeeApplLock, params)
 	if err != nil {
 		return nil, err

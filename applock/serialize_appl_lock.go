@@ -19,7 +19,7 @@ import (
 // Several objects in different orders can deadlock, which the database detects.
 func (c *Client) Serialize(ctx context.Context, object Object) (err error) {
 	defer begin(&err, "serialize %s: %w", object)
-	o := c.operations
+	o := c.ops()
 	trimmed, err := object.trim()
 	if err != nil {
 		return err

@@ -70,7 +70,7 @@ func (c *Client) SetPolicy(ctx context.Context, request SetPolicyRequest) (err e
 	if err != nil {
 		return err
 	}
-	o := c.operations
+	o := c.ops()
 	result, err := change(ctx, o, db.Driver.SetApplLockPolicy, params)
 	if err != nil {
 		return err

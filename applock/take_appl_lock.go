@@ -34,7 +34,7 @@ func (c *Client) Take(ctx context.Context, request TakeRequest) (taken Grant, er
 	if err != nil {
 		return Grant{}, err
 	}
-	o, object := c.operations, Object{Type: params.ObjectType, ID: params.ObjectID}
+	o, object := c.ops(), Object{Type: params.ObjectType, ID: params.ObjectID}
 	result, err := change(ctx, o, db.Driver.TakeApplLock, params)
 	if params.Reason == "" && db.KindOf(err) == db.KindInvalid {
 		return Grant{}, &InvalidError{Argument: "Reason", Reason: "must not be empty"}

@@ -28,7 +28,7 @@ type TransferRequest struct {
 // It returns a *HeldError (ErrHeld) if another operator than From holds the object, and ErrNotHeld if nobody does. ErrOutcomeUnknown after
 // a cancelled ctx or a broken connection: repeat the call; if it took effect, the answer is a *HeldError that names To.
 func (c *Client) Transfer(ctx context.Context, request TransferRequest) (Grant, error) {
-	grant, err := c.operations.transfer(ctx, request)
+	grant, err := c.ops().transfer(ctx, request)
 	if err != nil {
 		return Grant{}, fmt.Errorf("transfer %s: %w", request.Object, err)
 	}

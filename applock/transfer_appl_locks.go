@@ -58,7 +58,7 @@ type LockChange struct {
 // object that is locked for more than 1 s is ErrBusy or ErrRetry, and its page is not done.
 func (c *Client) TransferAll(ctx context.Context, request TransferAllRequest) (changes []LockChange, err error) {
 	defer begin(&err, "transfer all: %w")
-	o := c.operations
+	o := c.ops()
 	params, err := request.params()
 	if err != nil {
 		return nil, err

@@ -72,7 +72,7 @@ func (l *Leases) Acquire(ctx context.Context, request applock.AcquireRequest) (a
 func (l *Leases) wait(ctx context.Context, request *applock.AcquireRequest) (*handle, error) {
 	lease, err := l.acquire(ctx, request, cmp.Or(request.MaxWait, forever))
 	if err != nil {
-		return nil, fmt.Errorf("acquire %s: %w", request.Object, err)
+		return nil, fmt.Errorf("acquire %s: %w", request.Object, withEnd(ctx, err))
 	}
 	return lease, nil
 }
@@ -89,9 +89,17 @@ func (l *Leases) TryAcquire(ctx context.Context, request applock.AcquireRequest)
 func (l *Leases) try(ctx context.Context, request *applock.AcquireRequest) (*handle, error) {
 	lease, err := l.acquire(ctx, request, request.MaxWait)
 	if err != nil {
-		return nil, fmt.Errorf("try to acquire %s: %w", request.Object, err)
+		return nil, fmt.Errorf("try to acquire %s: %w", request.Object, withEnd(ctx, err))
 	}
 	return lease, nil
+}
+
+// withEnd adds the error of a context that has ended to an error that tells its cause.
+func withEnd(ctx context.Context, err error) error {
+	if ctx == nil || ctx.Err() == nil || errors.Is(err, ctx.Err()) || !errors.Is(err, context.Cause(ctx)) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", ctx.Err(), err)
 }
 
 // Do is [applock.Client.Do].
@@ -152,9 +160,15 @@ func (l *Leases) acquire(ctx context.Context, request *applock.AcquireRequest, m
 	return lease, nil
 }
 
+// errNoLeases refuses calls of leases that nobody has made.
+var errNoLeases = &applock.InvalidError{Argument: "leases", Reason: "are nil or empty: make them with New, of this package or of a backend's"}
+
 // begin returns the claim of a request, or the lease that the caller has already. It sends nothing. It is a separate function so that its
 // stack is free while thousands wait.
 func (l *Leases) begin(ctx context.Context, request *applock.AcquireRequest) (*claim, *handle, error) {
+	if l == nil || l.backend == nil {
+		return nil, nil, errNoLeases
+	}
 	wanted, err := claimOf(ctx, *request)
 	if err != nil {
 		return nil, nil, err

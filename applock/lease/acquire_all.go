@@ -65,7 +65,7 @@ func (l *Leases) acquireAll(ctx context.Context, request applock.AcquireAllReque
 		for _, claim := range wanted {
 			l.hooks.waited(ctx, claim.object, began, err)
 		}
-		return nil, err
+		return nil, withEnd(ctx, err)
 	}
 	for _, lease := range a.set.taken {
 		lease.hold.acquired(began)

@@ -92,7 +92,7 @@ func (c leaseContext) Deadline() (time.Time, bool) {
 
 func (l *handle) Renew(ctx context.Context) error {
 	if err := l.hold.renew(ctx); err != nil {
-		return fmt.Errorf("renew %s: %w", l.Object(), err)
+		return fmt.Errorf("renew %s: %w", l.Object(), withEnd(ctx, err))
 	}
 	return nil
 }
@@ -120,7 +120,7 @@ func (l *handle) finish(err error) {
 func (l *handle) Transfer(ctx context.Context, to applock.Owner, ttl time.Duration) (applock.Grant, error) {
 	grant, err := l.hold.transfer(ctx, to, ttl)
 	if err != nil {
-		return applock.Grant{}, fmt.Errorf("transfer %s: %w", l.Object(), err)
+		return applock.Grant{}, fmt.Errorf("transfer %s: %w", l.Object(), withEnd(ctx, err))
 	}
 	return grant, nil
 }
@@ -131,7 +131,7 @@ func (l *handle) Leave(ctx context.Context, ttl time.Duration) error {
 		return fmt.Errorf("leave %s: %w", l.Object(), refusal)
 	}
 	if err := l.hold.leave(ctx, ttl); err != nil {
-		return fmt.Errorf("leave %s: %w", l.Object(), err)
+		return fmt.Errorf("leave %s: %w", l.Object(), withEnd(ctx, err))
 	}
 	return nil
 }

@@ -121,6 +121,9 @@ func (l *Leases) now() time.Time { return time.Now().Add(l.slept()) }
 // without an answer may have taken something: that is released again, in the same time. If the call arrives after Close, its lock stays until it
 // expires, and no error says so. Further calls wait for the first one and return the same.
 func (l *Leases) Close() error {
+	if l == nil || l.backend == nil {
+		return errNoLeases
+	}
 	open, first := l.queue.close()
 	if !first {
 		<-l.ended

@@ -98,6 +98,38 @@ func KindOf(err error) Kind {
 	return KindOther
 }
 
+// WrongProduct returns the error of a call whose answer came from another product than the client's, such as a syntax error, which has changed
+// nothing. It returns nil for any other error.
+func WrongProduct(err error, client string) error {
+	for answer := err; answer != nil; answer = errors.Unwrap(answer) {
+		if product := productOf(answer); product != "" && product != client {
+			return &Error{Kind: KindOther, Err: fmt.Errorf("the client is one for %s, and the database is %s: make the client with New of its package: %w", client, product, err)}
+		}
+	}
+	return nil
+}
+
+// The products whose answers WrongProduct tells apart.
+const (
+	PostgreSQL = "PostgreSQL"
+	MySQL      = "MySQL or MariaDB"
+	SQLite     = "SQLite"
+	Db2        = "Db2"
+)
+
+// productOf goes by the name of the type, since a client does not link the others' packages.
+func productOf(answer error) string {
+	switch fmt.Sprintf("%T", answer) {
+	case "*pgconn.PgError", "*pq.Error":
+		return PostgreSQL
+	case "*mysql.MySQLError":
+		return MySQL
+	case "*sqlite.Error", "sqlite3.Error":
+		return SQLite
+	}
+	return ""
+}
+
 // NotSent returns the error of a call that had no connection yet. An unknown outcome becomes KindUnreachable, since nothing was sent. Once
 // ctx has ended, the error says why.
 func NotSent(ctx context.Context, err error) error {

@@ -147,7 +147,7 @@ func waitersAreServed(t *trial, place place) {
 	}
 }
 
-// Goal: a cancelled waiter gets the reason and leaves nothing behind. Method: cancel a waiter; then no waiter is listed, and the object is
+// Goal: a cancelled waiter gets the error of its context and the cause, and leaves nothing behind. Method: cancel a waiter; then no waiter is listed, and the object is
 // free after the release.
 func cancelledWaiter(t *trial, place place) {
 	holder := mustAcquire(t, place.locker, request(place.object(1)))
@@ -156,8 +156,8 @@ func cancelledWaiter(t *trial, place place) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		result := place.waiting(ctx, t, locker)
 		cancel(cause)
-		if got := ended(t, result); !errors.Is(got.err, cause) {
-			t.Errorf("cancelled: %v, want the cause", got.err)
+		if got := ended(t, result); !errors.Is(got.err, cause) || !errors.Is(got.err, context.Canceled) {
+			t.Errorf("cancelled: %v, want context.Canceled and the cause", got.err)
 		}
 		place.requireNothingLeft(t)
 	}

@@ -41,6 +41,9 @@ func interpretError(err error) error {
 	if err == nil {
 		return nil
 	}
+	if wrong := db.WrongProduct(err, db.Db2); wrong != nil {
+		return wrong
+	}
 	diagnosis, answered := AnswerOf(err)
 	if !answered && db.IsClosed(err) {
 		return &db.Error{Kind: db.KindClosed, Err: err}

@@ -16,6 +16,9 @@ func interpretError(err error) error {
 	if err == nil {
 		return nil
 	}
+	if wrong := db.WrongProduct(err, db.MySQL); wrong != nil {
+		return wrong
+	}
 	return &db.Error{Kind: kindOf(err), Err: err}
 }
 

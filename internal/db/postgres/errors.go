@@ -17,6 +17,9 @@ func interpretError(err error) error {
 	if err == nil {
 		return nil
 	}
+	if wrong := db.WrongProduct(err, db.PostgreSQL); wrong != nil {
+		return wrong
+	}
 	var connectErr *pgconn.ConnectError
 	if errors.As(err, &connectErr) {
 		return &db.Error{Kind: kindOf(err), Err: unconnected{err}}

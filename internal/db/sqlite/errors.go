@@ -23,6 +23,9 @@ func (d *Driver) interpretError(ctx context.Context, err error) error {
 	if errors.As(err, &dbErr) {
 		return err
 	}
+	if wrong := db.WrongProduct(err, db.SQLite); wrong != nil {
+		return wrong
+	}
 	kind := d.kindOf(ctx, err)
 	if kind == db.KindUnreachable && d.path != "" {
 		if _, statErr := os.Stat(d.path); errors.Is(statErr, fs.ErrNotExist) {

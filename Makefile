@@ -154,7 +154,7 @@ SOAK := APPLOCK_SOAK_SECONDS=150 APPLOCK_SOAK_LEASES=2000 APPLOCK_SOAK_MANY=1000
 soak: ## Hold leases on every backend while processes die and connections break, and take turns: three hours.
 	$(SOAK) $(WITH_SERVERS) go test -count=1 -v -parallel=1 -timeout=4h -run='^Test(Soak|Many.*)$$' ./verification/soak
 	APPLOCK_SOAK_SLOW=1 $(WITH_SERVERS) go test -count=1 -v -parallel=8 -timeout=1h -run='^TestSlowWays$$' ./verification/soak
-	APPLOCK_SOAK_TURNS=50 $(WITH_SERVERS) go test -count=1 -v -timeout=2h -run='^TestHeavyTurnsOfPrograms$$' ./verification/soak
+	APPLOCK_SOAK_TURNS=50 $(WITH_SERVERS) go test -tags=turns -count=1 -v -timeout=2h -run='^TestTurnsOfPrograms$$' ./verification/soak
 	$(SOAK) go -C applock/lease/etcdlock test -count=1 -v -parallel=1 -timeout=2h -run='^Test(Faults|LateTakes)' .
 
 # The clock of a program or a server is set by libfaketime. Where it cannot be installed the test that needs it fails.

@@ -1,3 +1,5 @@
+//go:build turns
+
 package soak_test
 
 import (
@@ -27,10 +29,10 @@ const (
 
 // Goal: between two rows of turns of a program each other one that waits has had one, and no row is long. The throughput of four programs is
 // not much less than that of one. A program that is gone does not keep the others from the object for long.
-// Method: four programs of four workers take turns at one object, over a network of 0 to 50 ms; then one falls silent. It is heavy since it
+// Method: four programs of four workers take turns at one object, over a network of 0 to 50 ms; then one falls silent. It has a tag since it
 // judges by the clock: TestRowsOfPrograms has no clock.
 // Where nobody knows whose turn it is, chance decides, and only the rows are looked at.
-func TestHeavyTurnsOfPrograms(t *testing.T) {
+func TestTurnsOfPrograms(t *testing.T) {
 	long := time.Duration(worker.Number(t, turnsVariable, 3)) * time.Second
 	for _, b := range backends() {
 		ways := []time.Duration{0, 5 * time.Millisecond, 20 * time.Millisecond, 50 * time.Millisecond}

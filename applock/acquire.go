@@ -1,6 +1,7 @@
 package applock
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -21,11 +22,12 @@ type AcquireRequest struct {
 	//
 	// Re-entering needs no owner, and another owner is refused.
 	Owner Owner
-	// MaxHold is the longest time that the lease lasts. It is required. Re-entering does not change it; Lease.Renew starts it again.
+	// MaxHold is the longest time that the lease lasts; with zero it lasts until its release. Re-entering does not change it; Lease.Renew
+	// starts it again. Without it a holder that is alive and stuck keeps the object until a person releases, transfers or takes it.
 	MaxHold time.Duration
 	// TTL is how long the object stays locked after a crash of the holder: at least 1 s, in whole seconds. The lease is renewed every third
 	// of it up to MaxHold. Leases of similar TTLs share a statement. With zero the object is locked for all of MaxHold, and the client
-	// checks every 30 s whether the grant still exists.
+	// checks every 30 s whether the grant still exists; without a MaxHold the TTL is DefaultLeaseTTL then.
 	//
 	// Give it at least eight times the way to the server and back, and more for what may fail: a shorter one is lost without a fault.
 	// Package lease says why.
@@ -34,13 +36,19 @@ type AcquireRequest struct {
 	MaxWait time.Duration
 }
 
-// checked returns the request as it is taken: with the object and the owner trimmed. It returns an *InvalidError for what is refused by
+// DefaultLeaseTTL is the TTL of a lease without one and without a MaxHold.
+const DefaultLeaseTTL = time.Minute
+
+// checked returns the request as it is taken: with the object and the owner trimmed, and without a MaxHold of zero. It returns an *InvalidError for what is refused by
 // every lease.Locker before anything is sent.
 func (r AcquireRequest) checked() (AcquireRequest, error) {
 	var c checks
 	r.Object = c.object(r.Object.trim())
 	r.Owner = c.owner(r.Owner.trimUnlessUnique())
-	c.refuse(r.MaxHold <= 0 || r.MaxHold > MaxTTL, "MaxHold", "must be given, and at most 3650 days")
+	if r.MaxHold == 0 {
+		r.MaxHold, r.TTL = MaxTTL, cmp.Or(r.TTL, DefaultLeaseTTL)
+	}
+	c.refuse(r.MaxHold < 0 || r.MaxHold > MaxTTL, "MaxHold", "must be at most 3650 days, and not negative")
 	if r.MaxHold < minHold {
 		c.check(tooShort("MaxHold", r.MaxHold, minHold))
 	}
@@ -83,7 +91,7 @@ func tooShort(argument string, value, shortest time.Duration) error {
 // Acquire waits until it has the object, until ctx ends, or for MaxWait if the request has one: then it gives up as TryAcquire does. It
 // waits for the holder, for transactions that are changing the lock, and for less than 30 s for a database that cannot be reached.
 //
-// The lease ends MaxHold after the call that took it, whatever its holder does. Called with the context of a lease on the same object,
+// The lease ends MaxHold after the call that took it, if it has one, whatever its holder does. Called with the context of a lease on the same object,
 // Acquire re-enters: it returns at once, and the object is free when all its leases are released. Other callers in one process are served
 // in the order of their calls.
 //

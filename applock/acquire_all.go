@@ -52,17 +52,16 @@ func (r AcquireAllRequest) checked() (AcquireAllRequest, error) {
 	if len(r.Objects) == 0 {
 		return AcquireAllRequest{}, &InvalidError{Argument: "Objects", Reason: "must name at least one"}
 	}
-	objects := make([]Object, len(r.Objects))
-	owner := r.Owner
+	objects, taken := make([]Object, len(r.Objects)), AcquireRequest{}
 	for i, object := range r.Objects {
 		each := AcquireRequest{Object: object, Owner: r.Owner, MaxHold: r.MaxHold, TTL: r.TTL, MaxWait: r.MaxWait}
-		checked, err := each.checked()
-		if err != nil {
+		var err error
+		if taken, err = each.checked(); err != nil {
 			return AcquireAllRequest{}, fmt.Errorf("%s: %w", object, err)
 		}
-		objects[i], owner = checked.Object, checked.Owner
+		objects[i] = taken.Object
 	}
-	r.Objects, r.Owner = objects, owner
+	r.Objects, r.Owner, r.MaxHold, r.TTL = objects, taken.Owner, taken.MaxHold, taken.TTL
 	slices.SortFunc(r.Objects, Object.Compare)
 	for i := range r.Objects[1:] {
 		if r.Objects[i] == r.Objects[i+1] {

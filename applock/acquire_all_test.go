@@ -144,10 +144,9 @@ func TestAcquireAllBadArguments(t *testing.T) {
 		"Objects must name at least one":    all(),
 		"Objects names account:1 twice":     all(account(1), account(2), applock.Object{Type: "account", ID: "1 "}),
 		"Object.ID must not be empty":       all(account(1), account("")),
-		"MaxHold must be given":             {Objects: []applock.Object{account(1)}},
 		"TTL 1.5s is not a whole":           {Objects: []applock.Object{account(1)}, MaxHold: time.Hour, TTL: 1500 * time.Millisecond},
 		"Owner.Operator is not valid UTF-8": {Objects: []applock.Object{account(1)}, MaxHold: time.Hour, Owner: applock.Owner{Operator: "\xff"}},
-		"MaxHold must be given, and at mo":  {Objects: []applock.Object{account(1)}, MaxHold: -time.Second},
+		"MaxHold must be at most 3650 days":  {Objects: []applock.Object{account(1)}, MaxHold: -time.Second},
 	}
 	for text, request := range tests {
 		if _, err := client.TryAcquireAll(t.Context(), request); !errors.Is(err, applock.ErrInvalid) || !strings.Contains(err.Error(), text) {

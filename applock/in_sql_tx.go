@@ -28,6 +28,9 @@ func (c *Client) InSQLTx(ctx context.Context, work func(tx *sql.Tx, locks *Clien
 	if o.inTx {
 		return fmt.Errorf("transaction: %w", &InvalidError{Argument: "client", Reason: "is in a transaction already"})
 	}
+	if work == nil {
+		return fmt.Errorf("transaction: %w", errNoWork)
+	}
 	handle, err := o.driver.Handle()
 	if err != nil {
 		return fmt.Errorf("transaction: %w", err)

@@ -66,6 +66,9 @@ func TestInSQLTxIsRefused(t *testing.T) {
 	if !errors.Is(err, applock.ErrInvalid) {
 		t.Errorf("in a transaction: %v, want ErrInvalid", err)
 	}
+	if err := locks.Client.InSQLTx(t.Context(), nil); !errors.Is(err, applock.ErrInvalid) {
+		t.Errorf("without work: %v, want ErrInvalid", err)
+	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := locks.Client.InSQLTx(ctx, never); !errors.Is(err, context.Canceled) {

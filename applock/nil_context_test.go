@@ -2,10 +2,8 @@ package applock_test
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
-	"io"
 	"reflect"
 	"runtime"
 	"strings"
@@ -14,7 +12,6 @@ import (
 
 	"github.com/applock/applock/applock"
 	"github.com/applock/applock/applock/applocktest"
-	"github.com/applock/applock/applock/lease"
 	"github.com/applock/applock/applock/lease/inprocess"
 )
 
@@ -105,29 +102,5 @@ func TestNilContextIsRefused(t *testing.T) {
 	}
 	if err := errors.Join(held.Release(t.Context()), set.Release(t.Context())); err != nil {
 		t.Error(err)
-	}
-}
-
-// Goal: a client and leases that nobody has made say so, in the goroutine that calls. Method: every method that takes a context, and those that end.
-func TestUnmadeIsRefused(t *testing.T) {
-	t.Parallel()
-	for _, of := range []any{(*applock.Client)(nil), &applock.Client{}, (*applock.Client)(nil).WithSQLTx(&sql.Tx{}), (*lease.Leases)(nil), &lease.Leases{}} {
-		value := reflect.ValueOf(of)
-		methods := 0
-		for i := range value.NumMethod() {
-			method, name := value.Method(i), value.Type().Method(i).Name
-			if method.Type().NumIn() == 0 || method.Type().In(0) != reflect.TypeFor[context.Context]() {
-				continue
-			}
-			methods++
-			var invalid *applock.InvalidError
-			refusal := refusalOf(method, t.Context())
-			if err, _ := refusal.(error); !errors.As(err, &invalid) {
-				t.Errorf("%T.%s: %v, want an InvalidError", of, name, refusal)
-			}
-		}
-		if closing, ok := of.(io.Closer); !ok || closing.Close() == nil || methods < 4 {
-			t.Errorf("%T has %d methods that take a context, and closes", of, methods)
-		}
 	}
 }

@@ -161,7 +161,7 @@ func (l *Leases) acquire(ctx context.Context, request *applock.AcquireRequest, m
 }
 
 // errNoLeases refuses calls of leases that nobody has made.
-var errNoLeases = &applock.InvalidError{Argument: "leases", Reason: "are nil or empty: make them with New, of this package or of a backend's"}
+var errNoLeases = &applock.InvalidError{Argument: "leases", Reason: "are nil or without a backend: make them with New, of this package or of a backend's"}
 
 // begin returns the claim of a request, or the lease that the caller has already. It sends nothing. It is a separate function so that its
 // stack is free while thousands wait.

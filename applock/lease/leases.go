@@ -70,6 +70,9 @@ type Config struct {
 
 // New returns leases on a backend. applock.Client has leases on the table; the packages below this one are other backends.
 func New(backend Backend, config Config) *Leases {
+	if backend == nil {
+		return &Leases{} // whose calls are refused
+	}
 	leases := &Leases{
 		backend: backend,
 		logger:  cmp.Or(config.Logger, slog.New(slog.DiscardHandler)),

@@ -258,6 +258,33 @@ func TestMaxHold(t *testing.T) {
 	}
 }
 
+// Goal: a lease without MaxHold and TTL lasts until its release, and is never locked for longer than a minute ahead. Method: alone and in a
+// set, for four days.
+func TestWithoutMaxHold(t *testing.T) {
+	t.Parallel()
+	playFake(t, func(t *testing.T, here, there program) {
+		set, err := here.AcquireAllBy(t.Context(), applock.AcquireAllRequest{Objects: []applock.Object{account(1)}}, here.takeAll)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lease := here.acquire(t, applock.AcquireRequest{Object: nightly})
+		for range 100 {
+			time.Sleep(59 * time.Minute)
+			for _, object := range []applock.Object{nightly, account(1)} {
+				_, err := there.TryAcquire(t.Context(), applock.AcquireRequest{Object: object})
+				var held *applock.HeldError
+				if !errors.As(err, &held) || time.Until(held.Holder.ExpiresAt) > applock.DefaultLeaseTTL {
+					t.Fatalf("%s: %v, want it held for a minute at most", object, err)
+				}
+			}
+		}
+		if err := errors.Join(lease.Release(t.Context()), set.Release(t.Context())); err != nil {
+			t.Error(err)
+		}
+		release(t, there.acquire(t, applock.AcquireRequest{Object: nightly}))
+	})
+}
+
 // Goal: the context of Acquire bounds acquiring only; its values stay. Method: cancel it, hold on, and release by it.
 func TestAcquiringContextBoundsNoMore(t *testing.T) {
 	t.Parallel()
@@ -419,7 +446,7 @@ func TestBadArguments(t *testing.T) {
 			"Object.ID":        {{Object: applock.Object{Type: "job"}, MaxHold: time.Hour}},
 			"Owner.Operator":   {{Object: nightly, Owner: applock.Owner{Operator: "\x00"}, MaxHold: time.Hour}},
 			"Owner.Department": {{Object: nightly, Owner: applock.Owner{Department: "\xff"}, MaxHold: time.Hour}},
-			"MaxHold":          {{Object: nightly}, {Object: nightly, MaxHold: 30}},
+			"MaxHold":          {{Object: nightly, MaxHold: -time.Second}, {Object: nightly, MaxHold: 30}},
 			"MaxWait":          {within(-1), within(30)},
 			"TTL":              {{Object: nightly, MaxHold: time.Hour, TTL: 1500 * time.Millisecond}, {Object: nightly, MaxHold: time.Hour, TTL: 30}},
 		}

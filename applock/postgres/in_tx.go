@@ -26,6 +26,12 @@ import (
 // uncommitted transaction. It returns ErrInvalid if the client is not one of PostgreSQL, or was made by NewSQL, which has
 // [applock.Client.InSQLTx].
 func InTx(ctx context.Context, client *applock.Client, work func(tx pgx.Tx, locks *applock.Client) error) error {
+	if ctx == nil {
+		return refused("ctx", "is nil")
+	}
+	if work == nil {
+		return refused("work", "is nil")
+	}
 	handle, err := clients.Driver(client).Handle()
 	if err != nil {
 		return fmt.Errorf("transaction: %w", err)
@@ -37,7 +43,7 @@ func InTx(ctx context.Context, client *applock.Client, work func(tx pgx.Tx, lock
 		if handle.Dialect == "postgres" {
 			reason = "has a *sql.DB and not a pool of pgx: use its InSQLTx"
 		}
-		return fmt.Errorf("transaction: %w", &applock.InvalidError{Argument: "client", Reason: reason})
+		return refused("client", reason)
 	}
 	asking := []error{applock.ErrRetry, applock.ErrBusy, applock.ErrContention}
 	return db.BeginAgain(ctx, handle.Interpret, asking, func() error {
@@ -55,6 +61,10 @@ func InTx(ctx context.Context, client *applock.Client, work func(tx pgx.Tx, lock
 		}
 		return commit(ctx, handle, tx)
 	})
+}
+
+func refused(argument, reason string) error {
+	return fmt.Errorf("transaction: %w", &applock.InvalidError{Argument: argument, Reason: reason})
 }
 
 func commit(ctx context.Context, handle db.Handle, tx pgx.Tx) error {

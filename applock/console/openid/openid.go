@@ -170,8 +170,14 @@ func (s *SignIn) Identify(r *http.Request) (console.Person, error) {
 	return console.Person{}, &console.RefusedError{Status: http.StatusUnauthorized, Reason: reason}
 }
 
+// errEmpty refuses to sign anybody in by a SignIn that nobody has made.
+var errEmpty = errors.New("the sign-in is empty: make it with New")
+
 // Begin stores the wanted page in a sealed cookie, and returns the issuer's address.
 func (s *SignIn) Begin(w http.ResponseWriter, r *http.Request, page string) (location string, err error) {
+	if s.now == nil {
+		return "", errEmpty
+	}
 	a := attempt{state: rand.Text(), nonce: rand.Text(), proof: oauth2.GenerateVerifier(), page: page, until: s.now().Add(signingIn)}
 	s.makeRoom(w, r)
 	name := s.pendingCookie + tabOf(a.state)

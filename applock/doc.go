@@ -1,12 +1,14 @@
-// Package applock gets, keeps and releases locks that a database keeps:
+// Package applock gets, keeps and releases locks that a database keeps. A person's lock, a program's lease, and work that runs once at a time:
 //
-//	err := client.Do(ctx, applock.AcquireRequest{
-//		Object:  applock.Object{Type: "customer", ID: "42"},
-//		MaxHold: 10 * time.Minute, // it ends then, whatever happens
-//		TTL:     30 * time.Second, // renewed until then; after a crash the object is free in 30 s
-//	}, func(ctx context.Context, lease applock.Lease) error {
-//		return work(ctx) // which ends when the lease is lost
-//	})
+//	customer := applock.Object{Type: "customer", ID: "42"}
+//	grant, err := client.Get(ctx, applock.GetRequest{Object: customer, Owner: applock.Owner{Operator: "JDOE"}, TTL: 72 * time.Hour})
+//	// A refusal is a *HeldError: who has it, and until when. Client.Release gives it back.
+//
+//	lease, err := client.Acquire(ctx, applock.AcquireRequest{Object: applock.Object{Type: "import", ID: "7"}})
+//	// It waits for its turn, and lasts until lease.Release; after a crash the object is free in a minute.
+//
+//	ran, err := client.TryDo(ctx, applock.AcquireRequest{Object: applock.Object{Type: "job", ID: "nightly"}}, work)
+//	// It has not run if another node is running it.
 //
 // Package postgres, mysql, sqlite or db2 makes the client. Package migrate installs the tables and procedures.
 //

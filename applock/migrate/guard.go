@@ -57,3 +57,29 @@ func GuardScript(request GuardScriptRequest) (string, error) {
 	}
 	return dialect.Guards.Up(guard)
 }
+
+// GuardStatements is GuardScript for a program: statements to run one after the other, each by itself and without arguments, on one connection
+// outside of a transaction. On PostgreSQL it is one text of several statements, which the server runs in a transaction of its own; a driver
+// sends it as it is if there are no arguments.
+func GuardStatements(request GuardScriptRequest) ([]string, error) {
+	script, err := GuardScript(request)
+	if err != nil {
+		return nil, err
+	}
+	if _, inside, ok := strings.Cut(script, "\nBEGIN;\n"); ok {
+		return []string{strings.TrimSuffix(inside, "COMMIT;\n")}, nil
+	}
+	var statements []string
+	statement, ending := "", ";"
+	for line := range strings.Lines(script) {
+		if named, ok := strings.CutPrefix(line, "DELIMITER "); ok {
+			ending = strings.TrimSpace(named)
+			continue
+		}
+		statement += line
+		if whole, ok := strings.CutSuffix(statement, ending+"\n"); ok {
+			statements, statement = append(statements, strings.TrimSpace(whole)), ""
+		}
+	}
+	return statements, nil
+}

@@ -230,6 +230,39 @@ func TestGuardAsksForTheAssertion(t *testing.T) {
 	})
 }
 
+// Goal: a program installs and removes a guard by its own pool. Method: the statements, each by itself, in a session that takes one at a time.
+func TestGuardByAProgram(t *testing.T) {
+	t.Parallel()
+	onServers(t, func(t *testing.T, s site) {
+		t.Helper()
+		pool := s.pool
+		if !s.forgets { // PostgreSQL takes several if there are no arguments
+			pool = testdb.OpenMySQL(t, s.dsn, nil)
+		}
+		request := migrate.GuardScriptRequest{Dialect: s.dialect, Table: "entry", ObjectType: "document", IDColumn: "document_id", Insert: true}
+		for _, request.Down = range []bool{false, true} {
+			statements, err := migrate.GuardStatements(request)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, statement := range statements {
+				if _, err := pool.ExecContext(t.Context(), statement); err != nil {
+					t.Fatalf("%s: %v", statement, err)
+				}
+			}
+			if d := s.desk(t); request.Down {
+				d.does(write1)
+			} else {
+				d.mayNot(write1)
+			}
+		}
+	})
+	request := migrate.GuardScriptRequest{Dialect: "sqlite", Table: "entry", ObjectType: "document", IDColumn: "document_id"}
+	if statements, err := migrate.GuardStatements(request); !errors.Is(err, applock.ErrInvalid) {
+		t.Errorf("%v, %v, want ErrInvalid", statements, err)
+	}
+}
+
 // Goal: what a session has kept of former users lets nobody write whose grant is not live, and on PostgreSQL nobody.
 // Method: one session asserts; then it writes in other transactions and behind a savepoint, while the grant is live, while
 // somebody else has the object, and when the same operator has got it again.

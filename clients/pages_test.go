@@ -59,22 +59,30 @@ func pagesOf(t *testing.T, folder string) string {
 // page returns the program of the pages for a driver, and what they say that this prints.
 func (d driver) page(t *testing.T) (code, output string) {
 	t.Helper()
-	var program, prints strings.Builder
-	for _, found := range block.FindAllStringSubmatch(pagesOf(t, d.language.folder), -1) {
+	pages := pagesOf(t, d.language.folder)
+	for _, found := range block.FindAllStringSubmatch(pages, -1) {
 		for _, name := range strings.Split(found[1], ", ") {
 			if !slices.ContainsFunc(d.language.drivers, func(other driver) bool { return other.name == name }) {
 				t.Errorf("the page runs a block with %s, which is no driver of it", name)
 			}
 		}
-		if slices.Contains(strings.Split(found[1], ", "), d.name) {
-			program.WriteString(found[3])
-			prints.WriteString(found[4])
-		}
 	}
-	if prints.Len() == 0 {
+	code, output = blocksFor(d.name, pages)
+	if output == "" {
 		t.Fatalf("no page shows anything for %s", d.name)
 	}
-	return d.language.opening + program.String() + d.language.closing, prints.String()
+	return d.language.opening + code + d.language.closing, output
+}
+
+// blocksFor returns the blocks of pages that run with a driver, and what they print.
+func blocksFor(driver, pages string) (code, output string) {
+	for _, found := range block.FindAllStringSubmatch(pages, -1) {
+		if slices.Contains(strings.Split(found[1], ", "), driver) {
+			code += found[3]
+			output += found[4]
+		}
+	}
+	return code, output
 }
 
 // Goal: no page has code in its language that is not run. Method: as many blocks are marked as there are.

@@ -20,7 +20,7 @@ func TestPythonLibrary(t *testing.T) {
 	eachDriver(t, inLanguage("python"), func(t *testing.T, d driver, at place) {
 		t.Helper()
 		command := d.program(t, at, "python", "test_locks")
-		command.Args = []string{command.Path, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_locks.py", "test_lease.py"}
+		command.Args = []string{command.Path, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_locks.py", "test_lease.py", "test_pools.py"}
 		command.Env = append(command.Env, "APPLOCK_TEST_DRIVER="+d.name)
 		if output, err := command.CombinedOutput(); err != nil || !strings.Contains(string(output), " passed") || strings.Contains(string(output), " skipped") {
 			t.Errorf("%v\n%s", err, output)
@@ -133,7 +133,8 @@ async def work(connection: Any) -> None:
     if AsyncLocks(connection).get("customer", 42, "JDOE").granted: print()
 `
 
-// Goal: a type checker knows the package as it is installed, and finds mistakes. Method: mypy, on a program and on mistakes.
+// Goal: a type checker knows the package as it is installed, accepts what the pages show, and finds mistakes. Method: mypy, on a program, on
+// the pages' blocks for the driver that has types, and on mistakes.
 func TestPythonTypes(t *testing.T) {
 	t.Parallel()
 	tools := testdb.Clients(t)
@@ -151,8 +152,13 @@ func TestPythonTypes(t *testing.T) {
 		output, err := command.CombinedOutput()
 		return string(output), err
 	}
-	if output, err := check(userProgram); err != nil {
-		t.Errorf("%v\n%s", err, output)
+	pages := textOf(t, "python/README.md") + textOf(t, "python/support.md")
+	blocking, _ := blocksFor("psycopg", pages)
+	awaited, _ := blocksFor("psycopg-async", pages)
+	for _, program := range []string{userProgram, blocking, awaited} {
+		if output, err := check(program); err != nil {
+			t.Errorf("%v\n%s\n%s", err, output, program)
+		}
 	}
 	output, _ := check(mistakes)
 	for line := 7; line <= 10; line++ {

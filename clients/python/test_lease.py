@@ -176,8 +176,7 @@ def test_threads_exclude_each_other_and_wait(locks):
         follower = threading.Thread(target=follow)
         follower.start()
         with pytest.raises(Held):
-            with Lease(connect, "customer", "waited for", wait=0.1):
-                pass
+            asyncio.run(asyncio.to_thread(Lease(connect, "customer", "waited for", wait=0.1).__enter__))
         assert [row.holder_id for row in until(waiting)] == [held.operator]
         assert not came.is_set()
     assert came.wait(LONG)
@@ -475,6 +474,10 @@ def test_a_mistake_is_an_error():
     with pytest.raises(applock.InvalidArgument, match="p_object_type"):
         with Lease(connect, "", 42, wait=None):
             pass
+    with pytest.raises(applock.InvalidArgument, match="connect"):
+        Lease(None, "customer", 42)
+    with pytest.raises(applock.InvalidArgument, match="not entered"):
+        (applock.AsyncLease if ASYNC else applock.Lease)(connect, "customer", 42).check()
     for connects in (lambda: connect_with(BLOCKING) if ASYNC else connect_with_coroutine()), object:
         with pytest.raises(applock.InvalidArgument):
             with Lease(connects, "customer", 42):
@@ -529,18 +532,7 @@ def test_a_pause_is_a_loss(locks):
         assert locks.inquire("customer", "crashed").fence == held.fence
 
 
-if not ASYNC:
-    def test_a_pool_gets_its_connections_back_as_they_were(locks):
-        """Goal: a lease changes nothing for those who use a pool after it. Method: SQLAlchemy's pool of one connection."""
-        from test_locks import engine
-        pool = engine()
-        with Lease(pool.raw_connection, "customer", "pooled"):
-            assert locks.inquire("customer", "pooled")
-        assert locks.inquire("customer", "pooled") is None
-        raw = pool.raw_connection()
-        assert not applock._drivers.autocommits(raw.driver_connection)
-        raw.close()
-else:
+if ASYNC:
     def test_a_cancelled_task_releases(locks):
         """Goal: a task that is cancelled releases what it has, and what it was about to get. Method: cancel one in its block, and one that waits."""
         async def hold(name, inside, **options):

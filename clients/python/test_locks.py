@@ -294,6 +294,10 @@ def test_arguments_are_converted_or_refused_by_name(locks):
         assert refused.value.argument == argument and isinstance(refused.value, ValueError)
     with pytest.raises(TypeError, match="ttl_seconds"):
         locks.get("argument", 3, "A", ttl_seconds=60)
+    with pytest.raises(TypeError, match="positional"):
+        locks.get("argument", 3, "A", 60)
+    with pytest.raises(applock.InvalidArgument, match=r"get_appl_lock: p_object_type must not be empty['\")]*$"):
+        locks.get("", 3, "A")
     with pytest.raises(AttributeError, match="operator"):
         locks.read("appl_lock_live", object_type="argument")[0].operator
     assert locks.inquire("argument", 3) is None

@@ -66,7 +66,7 @@ def own_error(error: BaseException) -> ApplockError | None:
     found = codes(error)
     for kind in InvalidArgument, Lost, Contention:
         if kind.sqlstate in found:
-            return kind(str(error))
+            return kind(getattr(getattr(error, "diag", None), "message_primary", None) or str(error))  # without the line of our procedure
     if found & MISSING:
         return WrongVersion(
             f"{error}: the database has no procedures of applock, or older ones: run `applockctl migrate up`, or name their schema")

@@ -75,6 +75,18 @@ async def settled(value: Any) -> Any:
     return await value if inspect.isawaitable(value) else value
 
 
+def source(connect: Any) -> tuple[Callable[[], Any], Callable[[Any], Any]]:
+    """Return what gives a connection, and what takes it back: a pool, or a method of one, gets back what it has given."""
+    for pool in connect, getattr(connect, "__self__", connect):
+        if hasattr(pool, "getconn") and hasattr(pool, "putconn"):  # psycopg, psycopg2
+            return pool.getconn, pool.putconn
+    for method in "raw_connection", "get_connection":  # SQLAlchemy, mysql-connector-python: their connections go back when they are closed
+        connect = getattr(connect, method, connect)
+    if not callable(connect):
+        raise InvalidArgument(f"connect must be a function that returns a connection, or a pool, not {connect!r:.80}", "connect")
+    return connect, lambda given: given.close()
+
+
 class Leased(abc.ABC):
     """The common part of Lease and AsyncLease."""
 
@@ -82,9 +94,10 @@ class Leased(abc.ABC):
     fence: int
     lost: Any
     _kind: ClassVar[type[Locks] | type[AsyncLocks]]
+    _entered: ClassVar[dict[str, tuple[int, Any]]] = {}  # by operator: the process and the thread or task that are in the block of a lease
 
     def __init__(
-        self, connect: Callable[[], Any], object_type: str, object_id: Id, *, ttl: Seconds = 30, wait: float | timedelta | None = 0,
+        self, connect: Any, object_type: str, object_id: Id, *, ttl: Seconds = 30, wait: float | timedelta | None = 0,
         department: Id | None = None, schema: str | None = None,
     ) -> None:
         target(object_type, object_id)
@@ -92,15 +105,18 @@ class Leased(abc.ABC):
         if self._ttl < 1:
             raise InvalidArgument(f"ttl must be 1 second or more, not {ttl!r}", "ttl")
         self.object_type, self.object_id, self._name = object_type, object_id, f"{object_type}:{object_id}"
-        self._department, self._connect, self._schema = text("department", department), connect, schema
+        self._department, self._schema = text("department", department), schema
+        self._connect, self._take_back = source(connect)
         limit = math.inf if wait is None else wait.total_seconds() if isinstance(wait, timedelta) else wait
         if not isinstance(limit, (int, float)):
             raise InvalidArgument(f"wait must be seconds, a timedelta, or None for ever, not {wait!r:.80}", "wait")
         self._wait = limit
-        self._is_entered = False
+        self._is_entered, self.lost = False, None
 
     def check(self) -> None:
         """Raise Lost unless the lease is still trusted, also by the clock of this process: not after its end, and not in a child process."""
+        if self.lost is None:
+            raise InvalidArgument(f"the lease of {self._name} is not entered yet: check it in its block")
         if not self._is_ours():
             raise Lost(
                 f"the lock of {self._name} belongs to process {self.lost.process}, which entered the lease: "
@@ -128,6 +144,7 @@ class Leased(abc.ABC):
             await self._acquire()
             self.check()
             self._keeper = self._background(self._keep())
+            self._entered[self.operator] = self._who()
         except BaseException:
             if self._is_ours():
                 self._ended.set()
@@ -143,6 +160,7 @@ class Leased(abc.ABC):
         return not self._is_ours()
 
     async def _exit(self, error: BaseException | None) -> None:
+        self._entered.pop(self.operator, None)
         self._look_at_the_clock()
         was_lost = self.lost.is_set()
         self._end = "lost" if was_lost else "released"
@@ -174,19 +192,19 @@ class Leased(abc.ABC):
             await settled(set_autocommit(own.connection, True))
         except BaseException:
             with contextlib.suppress(Exception):
-                await settled(given.close())
+                await settled(self._take_back(given))
             raise
         return own
 
     async def _close(self, own: Own | None) -> None:
-        """Close the given connection: a pool may use it again."""
+        """Close the given connection, or give it back to its pool, which may use it again."""
         if own is None or not self._is_ours():
             return
         with contextlib.suppress(Exception):  # it may have failed before
             if not own.autocommit:
                 await settled(set_autocommit(own.connection, False))
         with contextlib.suppress(Exception):
-            await settled(own.given.close())
+            await settled(self._take_back(own.given))
 
     async def _acquire(self) -> None:
         give_up, pause, waiting = now() + self._wait, 0.02, False
@@ -195,6 +213,7 @@ class Leased(abc.ABC):
                 left = give_up - now()
                 if left <= 0:
                     raise refusal
+                self._refuse_itself(refusal)
                 try:
                     if waiting:
                         await self._until_free(give_up, pause)
@@ -209,6 +228,12 @@ class Leased(abc.ABC):
             if waiting and self._is_ours():
                 with contextlib.suppress(Exception):  # it ends by itself
                     await self._retract()
+
+    def _refuse_itself(self, refusal: Exception) -> None:
+        """Raise InvalidArgument if it is this block that has the object: it would wait for its own end."""
+        holder = refusal.answer.holder if isinstance(refusal, Held) else None
+        if holder and self._entered.get(holder.operator) == self._who():
+            raise InvalidArgument(f"a lease of {self._name} has been entered here already, and this one would wait for its end: use that one", "wait")
 
     async def _attempt(self) -> Exception | None:
         """Make one attempt, and return why it failed."""
@@ -341,6 +366,9 @@ class Leased(abc.ABC):
     # Blocking in Lease, and awaited in AsyncLease.
 
     @abc.abstractmethod
+    def _who(self) -> tuple[int, Any]: ...
+
+    @abc.abstractmethod
     def _event(self) -> Any: ...
 
     @abc.abstractmethod
@@ -368,8 +396,9 @@ class Leased(abc.ABC):
 class Lease(Leased):
     """A lock for as long as a ``with`` block runs, renewed by a thread.
 
-    ``connect`` makes new connections, which the lease closes: one to get and to release, and from the first renewal on another one. Each
-    entry has its own ``operator``, so that two entries never share the object.
+    ``connect`` makes new connections, which the lease closes: one to get and to release, and from the first renewal on another one. A pool of
+    psycopg, psycopg2, SQLAlchemy or mysql-connector-python gets them back. Each entry has its own ``operator``, so that two entries never
+    share the object.
 
     ``ttl`` is how long the object stays locked after a crash, in whole seconds. The lease is renewed every third of it. ``wait`` is how many
     seconds to wait for a held object; None is no limit. Held names the holder.
@@ -388,6 +417,9 @@ class Lease(Leased):
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if not self._is_left_by_a_child(error):
             at_one_go(self._exit(error))
+
+    def _who(self) -> tuple[int, Any]:
+        return os.getpid(), threading.get_ident()
 
     def _event(self) -> Signal:
         return Signal()
@@ -434,6 +466,9 @@ class AsyncLease(Leased):
     async def __aexit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if not self._is_left_by_a_child(error):
             await self._shielded(self._exit(error))
+
+    def _who(self) -> tuple[int, Any]:
+        return os.getpid(), asyncio.current_task()
 
     def _event(self) -> AsyncSignal:
         return AsyncSignal()

@@ -1,7 +1,8 @@
 "use strict";
 
+const { inspect } = require("node:util");
 const { ApplockError, InvalidArgumentError, LostError, ContentionError, HeldError, VersionError } = require("./errors.cjs");
-const { Lease, acquire, lossOf } = require("./lease.cjs");
+const { Lease, acquire, inside, lossOf } = require("./lease.cjs");
 
 /** The version of the contract that this package needs. */
 const CONTRACT_VERSION = 1;
@@ -264,7 +265,7 @@ class Locks {
     const lease = await this.lease(objectType, objectId, options);
     let result;
     try {
-      result = await work(lease);
+      result = await inside(lease, work);
     } catch (error) {
       await lease.release().catch(() => {}); // the error of the work is the one to throw
       throw error;
@@ -471,6 +472,7 @@ function rowsIn(result) {
 /** Refuse unknown options: a misspelt one would silently be its default. */
 function only(options, ...known) {
   if (options == null) return {};
+  if (typeof options !== "object") throw new TypeError(`options are an object, as { ${known[0]}: ... }, and not ${inspect(options)}`);
   for (const name of Object.keys(options)) {
     if (!known.includes(name)) throw new TypeError(`unknown option ${name}; known are ${known.join(", ")}`);
   }
@@ -483,7 +485,7 @@ function valuesOf(given) {
     if (value == null) return null;
     if (WHOLE.has(name)) {
       if (typeof value === "bigint" || Number.isSafeInteger(value)) return String(value);
-      throw new InvalidArgumentError(`${name} must be a whole number, and not ${value}`);
+      throw new InvalidArgumentError(`${name} must be a whole number, and not ${inspect(value)}`);
     }
     if (typeof value === "boolean") return value ? "Y" : "N";
     if (["string", "number", "bigint"].includes(typeof value)) return String(value);

@@ -25,10 +25,13 @@ export interface Answer {
   outcome: string;
 }
 
-export interface HeldAnswer extends Answer {
-  /** The operator who has it instead; null if nobody has. */
-  holder: Person | null;
-}
+/** The answers of most operations: granted tells whether the caller got what it asked for, and so which fields are null. */
+type Told<Got, Refused> = { outcome: string } & (({ granted: true } & Got) | ({ granted: false } & Refused));
+
+/** Of a release: holder is the operator who has it instead. */
+export type ReleaseAnswer = Told<{ holder: null }, { holder: Person }>;
+/** holder is the operator who has it instead; null if nobody has. */
+export type HeldAnswer = Told<{ holder: null }, { holder: Person | null }>;
 
 export interface Ending {
   /** When the lock ends, the caller's or the holder's; null for none. */
@@ -37,34 +40,32 @@ export interface Ending {
   secondsLeft: number;
 }
 
-export interface Granted extends HeldAnswer, Ending {
+interface Fenced {
   /** The fencing token of the grant, greater for each later one; 0 when there is none. */
   fence: number;
 }
 
-export interface GetAnswer extends Granted {
+interface Ends {
+  expiresAt: Date;
+}
+
+export type GetAnswer = Told<{ holder: null }, { holder: Person }> & Ending & Ends & Fenced & {
   /** The holder's note, or the caller's own in a renewal. */
   note: string;
-}
+};
 
-export interface TakeAnswer extends Granted {
-  /** The operator who has lost it. */
-  former: Person | null;
-}
+export type Granted = Told<{ holder: null } & Ends, { holder: Person | null }> & Ending & Fenced;
 
-export interface AskAnswer extends Granted {
-  /** The holder before GIVEN. For ASKED, holder has the object. */
-  former: Person | null;
-}
+/** former is the operator who has lost it. */
+export type TakeAnswer = Told<{ holder: null; former: Person | null } & Ends, { holder: Person | null; former: null }> & Ending & Fenced;
 
-export interface Permit extends Answer, Ending {
-  /** The object id of the slot, for all other operations; null when all are taken. */
-  slotId: string | null;
-  fence: number;
-  note: string;
-  /** The holders of all slots when all are taken, the earliest to expire first. */
-  holders: (Person & Ending & { slotId: string; fence: number; note: string })[];
-}
+/** former is the holder before GIVEN. For ASKED, holder has the object. */
+export type AskAnswer = Answer & { holder: Person | null; former: Person | null } & Ending & Fenced;
+
+/** slotId is the object id of the slot, for all other operations. holders are those of all slots when all are taken, the earliest to expire first. */
+export type Permit = Told<{ slotId: string; holders: [] } & Ends, { slotId: null; holders: SlotHolder[] }> & Ending & Fenced & { note: string };
+
+export type SlotHolder = Person & Ending & { slotId: string; fence: number; note: string };
 
 export interface Lock extends Person {
   fence: number;
@@ -82,7 +83,7 @@ export interface ObjectKey {
 }
 
 export type Renewal = ObjectKey & HeldAnswer & Ending;
-export type Change = ObjectKey & Granted;
+export type Change = ObjectKey & HeldAnswer & Ending & Fenced;
 
 export interface Grant {
   objectType: string;
@@ -207,7 +208,7 @@ export class Locks {
   /** Take or renew one of the permits of an object until it expires. */
   permit(objectType: string, objectId: Text, permits: Whole, operator: Text, options?: Options<{ department: Text; ttl: Whole }>): Promise<Permit>;
   /** End the operator's grant, or only the one with this fence. The answer is granted as well if the object is free. */
-  release(objectType: string, objectId: Text, operator: Text, options?: Options<{ fence: Whole; actor: Text; reason: string }>): Promise<HeldAnswer>;
+  release(objectType: string, objectId: Text, operator: Text, options?: Options<{ fence: Whole; actor: Text; reason: string }>): Promise<ReleaseAnswer>;
   /** Show who holds an object, since when and until when; null if it is free. */
   inquire(objectType: string, objectId: Text): Promise<Lock | null>;
   /** Hand a held object from one operator to another. */
@@ -314,7 +315,7 @@ export class ContentionError extends ApplockError {}
 /** Another holder has the object. */
 export class HeldError extends ApplockError {
   /** It has the holder, and how long its lock lasts. */
-  answer: GetAnswer;
+  answer: GetAnswer & { granted: false };
 }
 /** The database and this package have different versions of the contract: the message says which to upgrade. */
 export class VersionError extends ApplockError {}

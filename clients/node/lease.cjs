@@ -1,7 +1,9 @@
 "use strict";
 
+const { AsyncLocalStorage } = require("node:async_hooks");
 const { randomBytes } = require("node:crypto");
 const os = require("node:os");
+const { inspect } = require("node:util");
 const { ApplockError, InvalidArgumentError, LostError, ContentionError, HeldError } = require("./errors.cjs");
 
 // All times here are milliseconds of a monotonic clock.
@@ -179,14 +181,23 @@ class Lease {
 }
 if (Symbol.asyncDispose) Object.defineProperty(Lease.prototype, Symbol.asyncDispose, { value: Lease.prototype.release });
 
+/** The operators of the leases in whose work the caller is. */
+const entered = new AsyncLocalStorage();
+
+/** Do work with a lease, which cannot wait for the same object meanwhile. */
+const inside = (lease, work) => entered.run([lease.operator, ...(entered.getStore() ?? [])], work, lease);
+
 /** Take a lock as a lease, and wait for it. listen, if it can, calls its argument when the object is released. */
 async function acquire(locks, objectType, objectId, { ttl = 30, wait = 0, department, signal }, listen) {
-  if (!Number.isSafeInteger(ttl) || ttl < 1) throw new InvalidArgumentError(`ttl must be a whole number of seconds, and not ${ttl}`);
-  if (!(typeof wait === "number" && wait >= 0)) throw new InvalidArgumentError(`wait must be a number of seconds, and not ${wait}`);
+  if (!Number.isSafeInteger(ttl) || ttl < 1) throw new InvalidArgumentError(`ttl must be a whole number of seconds, and not ${inspect(ttl)}`);
+  if (!(typeof wait === "number" && wait >= 0)) throw new InvalidArgumentError(`wait must be a number of seconds, and not ${inspect(wait)}`);
   const operator = `${os.hostname().slice(0, 30)}/${process.pid}/${randomBytes(8).toString("hex")}`;
   const attempt = new Attempt(locks, { objectType, objectId, operator }, { ttl, department, signal });
   const refusal = await attempt.take();
   if (refusal instanceof Lease || wait === 0) return granted(refusal);
+  if (entered.getStore()?.includes(refusal.answer?.holder.operator)) {
+    throw new InvalidArgumentError(`this is within a lease of ${objectType}:${objectId}, and would wait for its end: give that lease as within`);
+  }
   return granted(await attempt.wait(now() + wait * 1000, wait, listen));
 }
 
@@ -348,4 +359,4 @@ function isBusy(error) {
   return error instanceof ContentionError || BUSY.has(error?.code) || BUSY.has(error?.errno);
 }
 
-module.exports = { Lease, acquire, lossOf };
+module.exports = { Lease, acquire, inside, lossOf };

@@ -349,6 +349,13 @@ test("a lease is entered again", async () => {
   assert.equal((await locks.inquire("customer", "entered")).operator, inner.operator);
   await locks.withLease("customer", "entered", { within: inner }, (lease) => lease.check());
   await assert.rejects(locks.lease("customer", "entered"), HeldError);
+  await locks.withLease("customer", "nested", async () => {
+    await assert.rejects(locks.lease("customer", "nested"), HeldError);
+    const nested = () => locks.withLease("customer", "nested", { wait: Infinity }, () => {});
+    await assert.rejects(nested(), { name: "InvalidArgumentError", message: /give that lease as within/ });
+    await assert.rejects(locks.withLease("customer", "outer", nested), InvalidArgumentError);
+  });
+  await locks.withLease("customer", "nested", { wait: Infinity }, (lease) => lease.check());
   await assert.rejects(locks.lease("customer", "another", { within: inner }), InvalidArgumentError);
   await assert.rejects(locks.lease("customer", "entered", { within: outer }), InvalidArgumentError);
   await inner.release();

@@ -104,6 +104,15 @@ test("mistakes are told by name", async () => {
   await assert.rejects(locks.read("appl_lock_lives"), TypeError);
   await assert.rejects(locks.renew([{ object_type: "customer" }]), TypeError);
   assert.throws(() => new Locks(pool, { shema: "x" }), TypeError);
+  const wrong = { name: "TypeError", message: "options are an object, as { department: ... }, and not 60" };
+  await assert.rejects(locks.get("customer", 1, "JDOE", 60), wrong);
+  await assert.rejects(locks.lease("customer", 1, 60), { name: "TypeError" });
+  for (const [ttl, shown] of [["60", "'60'"], [NaN, "NaN"], [0.5, "0.5"]]) {
+    const message = `ttl must be a whole number, and not ${shown}`;
+    await assert.rejects(locks.get("customer", 1, "JDOE", { ttl }), { name: "InvalidArgumentError", message });
+    await assert.rejects(locks.lease("customer", 1, { ttl }), { message: message.replace(",", " of seconds,") });
+  }
+  assert.equal(await locks.inquire("customer", 1), null);
   for (const ttl of ["60", 0.5, NaN, {}]) {
     await assert.rejects(locks.get("customer", 42, "JDOE", { ttl }), { name: "InvalidArgumentError", message: /^ttl / });
   }

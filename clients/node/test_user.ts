@@ -12,7 +12,14 @@ declare function publish(page: string, options: { signal: AbortSignal; fence: nu
 
 export async function work(locks: Locks, signal: AbortSignal): Promise<string> {
   const lock: GetAnswer = await locks.get("customer", 42, "JDOE", { department: "CS", ttl: 3600, new: true });
-  if (!lock.granted) return `${lock.holder?.operator} has it until ${lock.expiresAt?.toISOString()}`;
+  if (!lock.granted) return `${lock.holder.operator} has it until ${lock.expiresAt.toISOString()}`;
+  // @ts-expect-error: nobody has what the caller has got
+  lock.holder.operator;
+  const released = await locks.release("customer", 42, "JDOE");
+  if (!released.granted) return released.holder.operator;
+  const desk = await locks.permit("room", "desks", 3, "JDOE");
+  if (!desk.granted) return desk.holders.map(({ slotId }) => slotId).join();
+  if (desk.slotId.length + desk.expiresAt.getTime() === 0) return "neither is null";
   const [first] = await locks.renew([{ objectType: "customer", objectId: 42, operator: "JDOE", fence: lock.fence, ttl: 60 }]);
   if (!first?.granted) return "lost";
   const page = await locks.read("appl_lock_live", { objectType: "customer" }, { maxRows: 10 });

@@ -231,7 +231,8 @@ final class Tests
         $held = $this->leases->acquire('customer', 'waited for', department: 'CS');
         $refused = thrown(HeldException::class, fn () => $this->leases->acquire('customer', 'waited for'));
         equal([$held->operator, 'CS'], [$refused->answer->holder->operator, $refused->answer->holder->department]);
-        thrown(HeldException::class, fn () => $this->leases->acquire('customer', 'waited for', wait: 0.1));
+        [, $heard] = child(fn (Leases $leases) => $leases->acquire('customer', 'waited for', wait: 0.1));
+        equal(HeldException::class . "\n", fgets($heard));
         [, $heard] = child(fn (Leases $leases) => $leases->withLease('customer', 'waited for', fn () => null, wait: null));
         $waiting = fn () => $this->locks->read('appl_lock_waiting', ['object_id' => 'waited for']);
         until(fn () => $waiting() !== []);
@@ -285,6 +286,10 @@ final class Tests
             equal(true, $this->leases->withLease('customer', '42', fn (Lease $inner) => $inner === $outer));
             equal($outer->fence, $this->locks->inquire('customer', 42)->fence);
             (new Fiber(fn () => thrown(HeldException::class, fn () => $this->leases->withLease('customer', 42, fn () => null))))->start();
+            foreach ([LONG, null] as $wait) { // which would wait for itself
+                $others = fn () => (new Leases(connect(...)))->withLease('customer', 42, fn () => null, wait: $wait);
+                matches('/enter it again/', thrown(InvalidArgumentException::class, $others)->getMessage());
+            }
         });
         equal(null, $this->locks->inquire('customer', 42));
     }

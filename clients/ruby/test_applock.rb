@@ -302,7 +302,6 @@ class LeasesTest < Minitest::Test
     @leases.with_lock("customer", "waited for", department: "CS") do |held|
       refused = assert_raises(Applock::Held) { Applock::Leases.new { connect }.with_lock("customer", "waited for") { flunk } }
       assert_equal [held.operator, "CS"], [refused.holder.operator, refused.holder.department]
-      assert_raises(Applock::Held) { Applock::Leases.new { connect }.with_lock("customer", "waited for", wait: 0.1) { flunk } }
       follower = Thread.new { @leases.with_lock("customer", "waited for", wait: nil) { |lease| came << lease.operator } }
       until_true { @locks.read("appl_lock_waiting", object_id: "waited for").any? }
       assert came.empty?
@@ -343,6 +342,11 @@ class LeasesTest < Minitest::Test
       @leases.with_lock("customer", "42") { |inner| assert_same outer, inner }
       assert_equal outer.fence, @locks.inquire("customer", 42).fence
       Thread.new { assert_raises(Applock::Held) { @leases.with_lock("customer", 42) { flunk } } }.join
+      Thread.new { assert_raises(Applock::Held) { @leases.with_lock("customer", 42, wait: 0.1) { flunk } } }.join
+      [LONG, nil].each do |wait| # which would wait for itself
+        nested = -> { Applock::Leases.new { connect }.with_lock("customer", 42, wait: wait) { flunk } }
+        assert_match(/same scope/, assert_raises(Applock::InvalidArgument, &nested).message)
+      end
     end
     @leases.with_lock("customer", 42) { |later| assert_equal later.fence, @locks.inquire("customer", 42).fence }
   end

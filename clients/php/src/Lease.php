@@ -10,6 +10,8 @@ namespace Applock;
  */
 final class Lease
 {
+    /** @var array<string, int|false> by the operator of each lease the process that entered it */
+    private static array $entered = [];
     public readonly string $operator;
     /** The fence of the grant. */
     public readonly int $fence;
@@ -40,11 +42,17 @@ final class Lease
         $this->locks = $this->connected();
         $answer = $this->get();
         if ($answer?->granted !== true && $wait !== 0.0) {
+            if (isset($answer->holder) && (self::$entered[$answer->holder->operator] ?? null) === $this->process) { // a wait blocks all fibers
+                throw new InvalidArgumentException(
+                    "this process has a lease of $type:$id, and would wait for its end: use that one, or enter it again by withLease",
+                );
+            }
             $answer = $this->waited($wait) ?? $answer;
         }
         if ($answer?->granted !== true) {
             throw $answer === null ? new ContentionException('others were in the way of each call: call again') : new HeldException($answer);
         }
+        self::$entered[$this->operator] = $this->process;
     }
 
     public function __destruct()
@@ -105,6 +113,7 @@ final class Lease
         }
         $this->isLost();
         $this->ended = true;
+        unset(self::$entered[$this->operator]);
         [$calls, $outcome] = [0, null];
         $this->replacing(function () use (&$calls, &$outcome): void {
             $calls++;

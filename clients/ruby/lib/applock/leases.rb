@@ -125,13 +125,24 @@ module Applock
 
     def acquire
       answer = ask
-      answer = wait(answer) unless answer&.granted? || @patience&.zero?
+      unless answer&.granted? || @patience&.zero?
+        refuse_itself(answer)
+        answer = wait(answer)
+      end
       refuse(answer) unless answer&.granted?
       check
     end
 
     def refuse(answer)
       raise answer ? Held.new(answer) : @busy
+    end
+
+    # A thread that is in the block of a lease cannot wait for its end. Leases of one scope re-enter each other, and do not come here.
+    def refuse_itself(answer)
+      return unless Thread.current[:applock_leases]&.any? { |(_, pid), held| pid == Process.pid && held.operator == answer&.holder&.operator }
+
+      raise InvalidArgument, "this thread is in a block with a lease of #{type}:#{id}, and would wait for its end: " \
+                             "use the same Leases, or the same scope, to enter it again"
     end
 
     # Gets the lock, or returns nil if other transactions were in the way. A call without an answer may have taken it, and is released.

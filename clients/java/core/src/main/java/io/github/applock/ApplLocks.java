@@ -146,7 +146,7 @@ public final class ApplLocks {
      * @return granted and RELEASED or FREE, or HELD with the holder
      * @throws SQLException as documented at the class
      */
-    public Answer release(ApplObject object, String operator, Long fence) throws SQLException {
+    public Answer release(ApplObject object, String operator, Number fence) throws SQLException {
         return release(object, operator, fence, null, null);
     }
 
@@ -161,7 +161,7 @@ public final class ApplLocks {
      * @return as above
      * @throws SQLException as documented at the class
      */
-    public Answer release(ApplObject object, String operator, Long fence, String actor, String reason) throws SQLException {
+    public Answer release(ApplObject object, String operator, Number fence, String actor, String reason) throws SQLException {
         return calls.one("release_appl_lock_row", row -> plainAnswer("release_appl_lock", row),
                 object.type(), object.id(), operator, fence, actor, reason);
     }
@@ -221,7 +221,7 @@ public final class ApplLocks {
      * @return granted and TAKEN with the former holder, or HELD by another grant, or FREE
      * @throws SQLException as documented at the class
      */
-    public Answer take(ApplObject object, Owner owner, String reason, Long expectedFence, Duration ttl) throws SQLException {
+    public Answer take(ApplObject object, Owner owner, String reason, Number expectedFence, Duration ttl) throws SQLException {
         return calls.one("take_appl_lock_row", row -> grant("take_appl_lock", row, ""),
                 object.type(), object.id(), owner.operator(), owner.department(), reason, expectedFence, seconds("ttl", ttl));
     }
@@ -270,7 +270,7 @@ public final class ApplLocks {
      * @return granted and NOTED, or HELD by another operator, or FREE
      * @throws SQLException as documented at the class
      */
-    public Answer note(ApplObject object, String operator, Long fence, String note) throws SQLException {
+    public Answer note(ApplObject object, String operator, Number fence, String note) throws SQLException {
         return calls.one("note_appl_lock_row", row -> plainAnswer("note_appl_lock", row),
                 object.type(), object.id(), operator, fence, note);
     }
@@ -294,7 +294,7 @@ public final class ApplLocks {
      * @return the number of objects
      * @throws SQLException as documented at the class
      */
-    public long purge(Duration age, Long maxRows) throws SQLException {
+    public long purge(Duration age, Number maxRows) throws SQLException {
         return calls.one("purge_appl_locks_row", row -> row.getLong("p_purged"), seconds("age", age), maxRows);
     }
 
@@ -306,7 +306,7 @@ public final class ApplLocks {
      * @return the number of events
      * @throws SQLException as documented at the class
      */
-    public long purgeHistory(Duration age, Long maxRows) throws SQLException {
+    public long purgeHistory(Duration age, Number maxRows) throws SQLException {
         return calls.one("purge_appl_lock_history_row", row -> row.getLong("p_purged"), seconds("age", age), maxRows);
     }
 
@@ -321,7 +321,7 @@ public final class ApplLocks {
      * @throws InvalidArgumentException if there is no transaction: with autocommit it would protect nothing
      * @throws SQLException as documented at the class
      */
-    public void assertHeld(ApplObject object, String operator, Long fence) throws SQLException {
+    public void assertHeld(ApplObject object, String operator, Number fence) throws SQLException {
         calls.inTransaction("assert_appl_lock");
         calls.one("assert_appl_lock_row", row -> null, object.type(), object.id(), operator, fence);
     }
@@ -393,7 +393,7 @@ public final class ApplLocks {
      * @return the awaited objects, the earliest to be free first
      * @throws SQLException as documented at the class
      */
-    public List<Waiter.Awaited> poll(String client, Long maxRows) throws SQLException {
+    public List<Waiter.Awaited> poll(String client, Number maxRows) throws SQLException {
         return calls.call("poll_appl_locks",
                 row -> new Waiter.Awaited(object(row), row.getLong("free_in_us"), "Y".equals(row.getString("first_fl"))), client, maxRows);
     }
@@ -444,7 +444,7 @@ public final class ApplLocks {
      * @return granted and GIVEN or TOLD; not granted and HELD by another operator or grant, FREE, or GONE: the asker no longer asks
      * @throws SQLException as documented at the class
      */
-    public Answer answer(ApplObject object, String operator, Long fence, String asker, String client, Asker.Reply reply, String reason)
+    public Answer answer(ApplObject object, String operator, Number fence, String asker, String client, Asker.Reply reply, String reason)
             throws SQLException {
         return calls.one("answer_appl_lock_row", row -> Answer.of("answer_appl_lock", outcome("answer_appl_lock", row), old(row, "p_"), 0,
                 instant(row, "p_expires_ts"), row.getLong("p_seconds_left"), ""),
@@ -578,7 +578,7 @@ public final class ApplLocks {
      * @return events in their order, then waiters and askers, the longest first
      * @throws SQLException as documented at the class
      */
-    public List<Notice> inbox(String operator, String position, Long maxRows) throws SQLException {
+    public List<Notice> inbox(String operator, String position, Number maxRows) throws SQLException {
         return calls.call("inbox_appl_locks", row -> new Notice(
                 row.getString("kind"), row.getLong("event_id"), object(row),
                 new Owner(row.getString("other_operator_id"), row.getString("other_department_id")),

@@ -118,7 +118,7 @@ final class Calls {
             if (values.get(i) == null) {
                 statement.setNull(i + 1, Types.NULL); // of whatever type the routine has there
             } else {
-                statement.setObject(i + 1, values.get(i));
+                statement.setObject(i + 1, values.get(i) instanceof Number number ? Rows.whole(number) : values.get(i));
             }
         }
         return statement;

@@ -68,7 +68,7 @@ public final class DerbyLocks {
     /** No new grant gets a fence that a purge has removed. */
     private static final String ACQUIRE = """
             INSERT INTO appl_lock (object_type, object_id, operator_id, department_id, fence, acquired_ts, lock_ts, ttl_seconds, expires_ts)
-            SELECT CAST(? AS VARCHAR(128)), CAST(? AS VARCHAR(510)), CAST(? AS VARCHAR(128)), CAST(? AS VARCHAR(128)),
+            SELECT CAST(? AS VARCHAR(128)), CAST(? AS VARCHAR(510)), CAST(? AS VARCHAR(255)), CAST(? AS VARCHAR(128)),
                 CASE WHEN fence >= CAST(? AS BIGINT) THEN fence + 1 ELSE CAST(? AS BIGINT) END,
                 CAST(? AS BIGINT), CAST(? AS BIGINT), CAST(? AS BIGINT), CAST(? AS BIGINT)
             FROM appl_lock_fence
@@ -294,17 +294,17 @@ public final class DerbyLocks {
      * @return RELEASED or FREE, or HELD
      * @throws SQLException as documented at the class
      */
-    public Answer release(ApplObject object, String operator, Long fence) throws SQLException {
+    public Answer release(ApplObject object, String operator, Number fence) throws SQLException {
         Arguments check = new Arguments("release_appl_lock");
         ApplObject o = check.object(object);
         String who = check.operator("p_operator_id", operator);
-        check.positive("p_fence", fence);
+        check.positive("p_fence", Rows.whole(fence));
         return decide("release_appl_lock", o, (row, now) -> {
             boolean live = row != null && row.liveAt(now);
-            if (live && !row.isOf(who, fence)) {
+            if (live && !row.isOf(who, Rows.whole(fence))) {
                 return Answer.of("release_appl_lock", Outcome.HELD, row.owner());
             }
-            boolean ends = row != null && row.released() == null && row.isOf(who, fence);
+            boolean ends = row != null && row.released() == null && row.isOf(who, Rows.whole(fence));
             if (ends && !compareAndSet(o, row, row.releasedAt(now))) {
                 return null;
             }
@@ -364,17 +364,17 @@ public final class DerbyLocks {
      * @return NOTED, or HELD or FREE
      * @throws SQLException as documented at the class
      */
-    public Answer note(ApplObject object, String operator, Long fence, String note) throws SQLException {
+    public Answer note(ApplObject object, String operator, Number fence, String note) throws SQLException {
         Arguments check = new Arguments("note_appl_lock");
         ApplObject o = check.object(object);
         String who = check.operator("p_operator_id", operator);
-        check.positive("p_fence", fence);
+        check.positive("p_fence", Rows.whole(fence));
         String why = check.text("p_note", note == null ? "" : note, 255, false);
         return decide("note_appl_lock", o, (row, now) -> {
             if (row == null || !row.liveAt(now)) {
                 return Answer.of("note_appl_lock", Outcome.FREE, Owner.NOBODY);
             }
-            if (!row.isOf(who, fence)) {
+            if (!row.isOf(who, Rows.whole(fence))) {
                 return Answer.of("note_appl_lock", Outcome.HELD, row.owner());
             }
             return compareAndSet(o, row, row.noted(why)) ? Answer.of("note_appl_lock", Outcome.NOTED, Owner.NOBODY) : null;
@@ -389,15 +389,15 @@ public final class DerbyLocks {
      * @param fence the fence of the grant
      * @throws SQLException as documented at the class
      */
-    public void assertHeld(ApplObject object, String operator, Long fence) throws SQLException {
+    public void assertHeld(ApplObject object, String operator, Number fence) throws SQLException {
         Arguments check = new Arguments("assert_appl_lock");
         ApplObject o = check.object(object);
         String who = check.operator("p_operator_id", operator);
-        check.positive("p_fence", fence == null ? Long.valueOf(0) : fence);
+        check.positive("p_fence", Rows.whole(fence) == null ? Long.valueOf(0) : Rows.whole(fence));
         long now = now();
         Row row = read(o, "RS");
         boolean live = row != null && row.liveAt(now);
-        if (!live || !row.isOf(who, fence)) {
+        if (!live || !row.isOf(who, Rows.whole(fence))) {
             String holder = live ? "held by \"" + row.owner().operator() + "\", fence " + row.fence() : "free";
             throw new LostException("assert_appl_lock: " + o + " is " + holder, null);
         }
@@ -443,10 +443,10 @@ public final class DerbyLocks {
      * @return the number of objects
      * @throws SQLException as documented at the class
      */
-    public long purge(Duration age, Long maxRows) throws SQLException {
+    public long purge(Duration age, Number maxRows) throws SQLException {
         Arguments check = new Arguments("purge_appl_locks");
         long seconds = check.number("p_older_than_seconds", Rows.seconds("age", age), DEFAULT_AGE, LONGEST_TTL);
-        long most = check.number("p_max_rows", maxRows, DEFAULT_ROWS, MOST_ROWS);
+        long most = check.number("p_max_rows", Rows.whole(maxRows), DEFAULT_ROWS, MOST_ROWS);
         long now = now();
         long before = now - MICROS * seconds;
         long purged = 0;

@@ -2,8 +2,10 @@ package io.github.applock;
 
 import java.sql.SQLException;
 import java.time.Duration;
+import java.util.Map;
 import java.util.Objects;
 import java.util.Optional;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ScheduledThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 import javax.sql.DataSource;
@@ -21,8 +23,8 @@ import javax.sql.DataSource;
  * }
  * }</pre>
  *
- * <p>Each lease has its own operator, so that two leases never share an object. A thread that acquires an object twice waits for itself. A
- * lease takes a connection of the pool for each call, so leave it one. In a transaction of the caller's it is refused: where the pool hands
+ * <p>Each lease has its own operator, so that two leases never share an object. Where a thread that has acquired an object would
+ * wait for it, it is refused: if another thread is to release a lease, let that acquire it. A lease takes a connection of the pool for each call, so leave it one. In a transaction of the caller's it is refused: where the pool hands
  * out the transaction's connection, or is one connection without autocommit, each call is an {@link InvalidArgumentException}.
  */
 public final class Leases {
@@ -31,6 +33,8 @@ public final class Leases {
 
     private static final int RENEWALS = 3;
     private static final Duration FORGET_AGAIN = Duration.ofSeconds(2); // a get that was cut off no longer waits for a row by then
+
+    private static final Map<String, Thread> ACQUIRED = new ConcurrentHashMap<>(); // by operator: which thread, as long as the lease is not lost
 
     private final ApplLocks locks;
     private final Owner owner;
@@ -127,6 +131,7 @@ public final class Leases {
      * @param object what to lock
      * @return the lease
      * @throws HeldException if another holder still has it
+     * @throws InvalidArgumentException if this thread has a lease of it, and would wait for itself
      * @throws InterruptedException if the thread was interrupted; nothing is held then
      * @throws SQLException as {@link ApplLocks} says
      */
@@ -136,6 +141,7 @@ public final class Leases {
                 try {
                     return take(object, waiting.owner());
                 } catch (HeldException held) {
+                    refuseItself(object, held);
                     waiting.untilFree(held);
                 } catch (SQLException error) {
                     waiting.untilFree(Waiting.busy(error));
@@ -159,6 +165,14 @@ public final class Leases {
         }
     }
 
+    /** A thread that has a lease cannot release it while it waits for it. */
+    private void refuseItself(ApplObject object, HeldException held) throws InvalidArgumentException {
+        String holder = held.answer().holder().map(Owner::operator).orElse("");
+        if (!Duration.ZERO.equals(wait) && ACQUIRED.get(holder) == Thread.currentThread()) {
+            throw new InvalidArgumentException("this thread has acquired a lease of " + object + ", and would wait for itself", null);
+        }
+    }
+
     private Owner newOwner() {
         return Owner.unique(owner.operator(), owner.department());
     }
@@ -170,7 +184,10 @@ public final class Leases {
             if (!answer.granted()) {
                 throw new HeldException(object, answer);
             }
-            return new Lease(this, object, own, answer, before).start();
+            Lease lease = new Lease(this, object, own, answer, before).start();
+            ACQUIRED.put(own.operator(), Thread.currentThread());
+            lease.lost().whenComplete((lost, released) -> ACQUIRED.remove(own.operator()));
+            return lease;
         } catch (ApplLockException refused) {
             throw refused;
         } catch (SQLException | RuntimeException | Error unknown) {

@@ -26,7 +26,7 @@ public record LockChange(
      * @param size how many locks, 1 to 10000, or null for 1000
      * @param dryRun whether to only tell what would be done
      */
-    public record Page(String type, ApplObject after, Long size, boolean dryRun) {
+    public record Page(String type, ApplObject after, Number size, boolean dryRun) {
         /** The first 1000 locks of any type. */
         public static final Page FIRST = new Page(null, null, null, false);
 

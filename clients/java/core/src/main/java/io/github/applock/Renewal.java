@@ -18,7 +18,7 @@ public final class Renewal {
      * @param fence the number of the grant
      * @param ttl how long the lock is to live from now on, in whole seconds. It never ends sooner than before
      */
-    public record Grant(ApplObject object, String operator, Long fence, Duration ttl) {}
+    public record Grant(ApplObject object, String operator, Number fence, Duration ttl) {}
 
     /**
      * What became of a grant. A grant without a result was busy in another transaction: ask again.

@@ -14,6 +14,13 @@ final class Rows {
     private Rows() {
     }
 
+    static Long whole(Number number) throws InvalidArgumentException {
+        if (number == null || number instanceof Long || number instanceof Integer) {
+            return number == null ? null : Long.valueOf(number.longValue());
+        }
+        throw new InvalidArgumentException("a whole number must be a long or an int, and not " + number, null);
+    }
+
     static Long seconds(String argument, Duration duration) throws InvalidArgumentException {
         if (duration == null) {
             return null;

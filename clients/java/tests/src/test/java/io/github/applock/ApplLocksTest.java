@@ -154,6 +154,7 @@ class ApplLocksTest {
             connection.setAutoCommit(false);
             ApplLocks.in(connection).serialize(object);
             ApplLocks.in(connection).assertHeld(object, desk.operator(), fence);
+            assertThatThrownBy(() -> ApplLocks.in(connection).assertHeld(object, desk.operator(), 7)).isInstanceOf(LostException.class);
             connection.rollback();
             connection.setAutoCommit(true);
         }
@@ -283,6 +284,9 @@ class ApplLocksTest {
         assertThat(Rows.seconds("ttl", Duration.ofSeconds(7))).isEqualTo(7);
         assertThatThrownBy(() -> Server.POSTGRES.locks().get(object, desk, Duration.ofMillis(6001)))
                 .isInstanceOf(InvalidArgumentException.class).hasMessageContaining("ttl must be whole seconds");
+        assertThat(Server.POSTGRES.locks().release(object, desk.operator(), 7).outcome()).isEqualTo(Outcome.FREE); // an int is whole, too
+        assertThatThrownBy(() -> Server.POSTGRES.locks().release(object, desk.operator(), 7.5))
+                .isInstanceOf(InvalidArgumentException.class).hasMessageContaining("not 7.5");
         assertThat(Server.POSTGRES.locks().inquire(object)).isEmpty();
     }
 

@@ -16,6 +16,7 @@ import java.sql.SQLRecoverableException;
 import java.sql.Statement;
 import java.time.Duration;
 import java.time.Instant;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.UUID;
@@ -89,7 +90,12 @@ class LeaseTest {
         Leases leases = leases(server);
         try (Lease lease = leases.acquire(object)) {
             assertThat(leases.tryAcquire(object)).isEmpty();
-            assertThatThrownBy(() -> leases.waiting(Duration.ofMillis(1)).acquire(object))
+            for (Duration wait : Arrays.asList(MINUTE, null)) {
+                assertThatThrownBy(() -> leases(server).waiting(wait).acquire(object)).isInstanceOf(InvalidArgumentException.class)
+                        .hasMessageContaining("wait for itself");
+            }
+            Future<Lease> other = another.submit(() -> leases.waiting(Duration.ofMillis(1)).acquire(object));
+            assertThatThrownBy(() -> other.get(1, TimeUnit.MINUTES)).rootCause()
                     .hasMessageContaining("held by " + lease.owner().operator())
                     .isInstanceOfSatisfying(HeldException.class, held -> {
                         assertThat(held.answer().granted()).isFalse();
@@ -97,6 +103,7 @@ class LeaseTest {
                     });
             assertThat(lease.isLost()).isFalse();
         }
+        leases.waiting(null).acquire(object).close();
     }
 
     /** Goal: whoever waits is seen, gets the object after the release, and is listed no longer. Method: another thread. */

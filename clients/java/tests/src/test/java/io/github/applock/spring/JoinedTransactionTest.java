@@ -10,11 +10,13 @@ import io.agroal.api.configuration.supplier.AgroalDataSourceConfigurationSupplie
 import io.agroal.api.security.NamePrincipal;
 import io.agroal.api.security.SimplePassword;
 import io.agroal.narayana.NarayanaTransactionIntegration;
+import io.github.applock.Answer;
 import io.github.applock.ApplLocks;
 import io.github.applock.ApplObject;
 import io.github.applock.InvalidArgumentException;
 import io.github.applock.Lease;
 import io.github.applock.Leases;
+import io.github.applock.LostException;
 import io.github.applock.Owner;
 import io.github.applock.Server;
 import io.github.applock.shedlock.ApplLockProvider;
@@ -31,6 +33,9 @@ import net.javacrumbs.shedlock.support.LockException;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.springframework.dao.CannotAcquireLockException;
+import org.springframework.dao.DataAccessException;
+import org.springframework.jdbc.core.ConnectionCallback;
+import org.springframework.jdbc.core.JdbcTemplate;
 import org.springframework.jdbc.datasource.DataSourceTransactionManager;
 import org.springframework.jdbc.datasource.LazyConnectionDataSourceProxy;
 import org.springframework.jdbc.datasource.SingleConnectionDataSource;
@@ -168,6 +173,37 @@ class JoinedTransactionTest {
                 });
                 assertThat(server.locks().release(object, desk.operator(), null).outcome().name()).isEqualTo("RELEASED");
             }
+        }
+    }
+
+    /** Goal: a loss is found behind JdbcTemplate, and rolls back. Method: the page's method, with the fence of a grant and of none. */
+    @ParameterizedTest
+    @EnumSource
+    void lossBehindJdbcTemplateRollsBack(Server server) throws Exception {
+        try (HikariDataSource pool = server.newPool(1, true)) {
+            DataSourceTransactionManager manager = new DataSourceTransactionManager(pool);
+            long fence = server.locks().get(object, desk, HOUR).fence();
+            assertThatThrownBy(() -> new TransactionTemplate(manager).executeWithoutResult(status -> {
+                assertHeld(new JdbcTemplate(pool), object, desk.operator(), fence);
+                new JdbcTemplate(pool).execute((ConnectionCallback<Answer>) own -> ApplLocks.in(own).get(data, desk, HOUR));
+                assertHeld(new JdbcTemplate(pool), object, desk.operator(), 7);
+            })).isInstanceOf(IllegalStateException.class).hasCauseInstanceOf(LostException.class);
+            assertThat(server.locks().inquire(data)).isEmpty();
+            assertThat(server.locks().inquire(object)).isPresent();
+        }
+    }
+
+    private static void assertHeld(JdbcTemplate jdbc, ApplObject object, String operator, long fence) {
+        try {
+            jdbc.execute((ConnectionCallback<Void>) connection -> {
+                ApplLocks.in(connection).assertHeld(object, operator, fence);
+                return null;
+            });
+        } catch (DataAccessException error) {
+            if (error.getCause() instanceof LostException lost) {
+                throw new IllegalStateException("somebody else may have " + object, lost); // unchecked, so that the transaction rolls back
+            }
+            throw error;
         }
     }
 }

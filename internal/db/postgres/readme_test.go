@@ -17,11 +17,13 @@ import (
 func TestProceduresReadme(t *testing.T) {
 	t.Parallel()
 	psql := testdb.Psql(t)
-	for page, heading := range map[string]string{"procedures/README.md": "On PostgreSQL", "docs/postgres.md": "Each call once"} {
+	for heading, page := range map[string]string{
+		"On PostgreSQL": "procedures/README.md", "Each call once": "docs/postgres.md", "From PL/pgSQL": "docs/postgres.md",
+	} {
 		dsn := testclient.InstalledPostgres(t)
 		input, want := readme.Session(readme.Under(testfile.Read(t, "../../../"+page), heading))
 		if got := runPsql(t, psql, dsn, input); got != want || want == "" {
-			t.Errorf("psql answers\n%s\n%s says\n%s", got, page, want)
+			t.Errorf("psql answers\n%s\n%s says under %s\n%s", got, page, heading, want)
 		}
 	}
 }

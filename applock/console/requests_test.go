@@ -131,6 +131,36 @@ func TestAskAndGive(t *testing.T) {
 	lacks(t, d.by("BROWN", "/desk", nil).Body.String(), "Take up customer:42")
 }
 
+// Goal: whichever page is open says within one poll who asks for what the person holds, what the person has been given, and what became of it
+// otherwise. Method: two people who never leave their first page, which asks by its version.
+func TestEveryPageTells(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		d := signedInDesk(t)
+		d.get(t, "customer:42", "JDOE", time.Hour)
+		jdoe := &looker{desk: d, address: "/", person: "JDOE", version: "none"}
+		brown := &looker{desk: d, address: "/history", person: "BROWN", version: "none"}
+		poll := func(of *looker) string {
+			time.Sleep(DefaultInterval)
+			_, page := of.asks()
+			return page
+		}
+		lacks(t, poll(jdoe), `class="badge"`, `<title>(`)
+		d.follows(t, "BROWN", "/ask", askForm("customer:42", "please", ""))
+		check(t, poll(jdoe), `<title>(1) `, `<span class="badge">1</span>`, "BROWN asks you for customer:42.", `href="desk#asked"`)
+		lacks(t, poll(brown), `<title>(`)
+		d.follows(t, "JDOE", "/respond", answerForm(t, d.by("JDOE", "/desk", nil).Body.String(), "GIVE", ""))
+		check(t, poll(brown), `<title>(1) `, "You were given customer:42. Take it up, or it ends in", "<button>Take up customer:42</button>")
+		lacks(t, poll(jdoe), `<title>(`)
+		d.release(t, "customer:42", "BROWN")
+		for range 2 {
+			check(t, poll(brown)+d.by("BROWN", "/desk", nil).Body.String(), `<title>(1) `, "customer:42 was given to you and is not yours any more.", "<button>Get customer:42</button>")
+		}
+		d.follows(t, "BROWN", "/get", url.Values{"name": {"customer:42"}})
+		lacks(t, poll(brown), `<title>(`)
+	})
+}
+
 // Goal: what is not given is told: later and no with the reason, to the asker's desk; a request can be withdrawn. Method: the desks.
 func TestAskAndNotGive(t *testing.T) {
 	t.Parallel()

@@ -132,7 +132,7 @@ func (s *site) answer(w http.ResponseWriter, r *http.Request, who access.Visitor
 		w.WriteHeader(http.StatusSeeOther)
 		return
 	}
-	s.pages.Write(w, r, v, s.frame(who, v, nil))
+	s.pages.Write(w, r, v, s.frame(who, v, s.changer.Told(r.Context(), who), nil))
 }
 
 // failure returns the page of an error, and logs a refusal.
@@ -144,11 +144,11 @@ func (s *site) failure(r *http.Request, person string, err error) pages.View {
 	return v
 }
 
-func (s *site) frame(who access.Visitor, v pages.View, live *pages.Live) pages.Frame {
+func (s *site) frame(who access.Visitor, v pages.View, told pages.Told, live *pages.Live) pages.Frame {
 	_, hasSession := s.config.SignIn.(Sessions)
 	return pages.Frame{
 		Title: v.Title, Here: v.Here, Person: who.Person, Role: who.Role, MayChange: len(who.Granted()) > 0,
-		HasSession: hasSession, Asks: s.changer.Asks(who.Person), Live: live, Search: v.Search, Data: v.Data,
+		HasSession: hasSession, Asks: s.changer.Asks(who.Person), Told: told, Live: live, Search: v.Search, Data: v.Data,
 	}
 }
 
@@ -189,19 +189,24 @@ func (s *site) live(page changes.Page, own bool) handler {
 		key := liveKey{path: r.URL.Path, query: r.URL.Query().Encode(), rights: rights, person: all.Person}
 		s.changer.Beat(ctx, person)
 		part, err := s.parts.Get(ctx, key, known != "", func(ctx context.Context) (livePart, error) { return s.readPart(ctx, r.URL, all, page) })
-		state := &pages.Live{Version: part.version, Age: time.Since(part.read).Milliseconds(), Interval: s.config.Interval.Milliseconds()}
+		told := s.changer.Told(ctx, who)
+		version := part.version
+		if waits := told.Version(); waits != "" && version != "" {
+			version = versionOf(template.HTML(version + waits)) //nolint:gosec // it is only compared
+		}
+		state := &pages.Live{Version: version, Age: time.Since(part.read).Milliseconds(), Interval: s.config.Interval.Milliseconds()}
 		switch {
 		case err != nil:
 			v := s.failure(r, person, err)
 			if v.Status < http.StatusInternalServerError {
 				state = nil // a retry would not help
 			}
-			s.pages.Write(w, r, v, s.frame(who, v, state))
-		case known == part.version:
+			s.pages.Write(w, r, v, s.frame(who, v, told, state))
+		case known == version:
 			w.WriteHeader(http.StatusNotModified)
 		default:
-			w.Header().Set("ETag", part.version)
-			s.pages.WriteAround(w, r, part.view, part.main, s.frame(who, part.view, state))
+			w.Header().Set("ETag", version)
+			s.pages.WriteAround(w, r, part.view, part.main, s.frame(who, part.view, told, state))
 		}
 	}
 }

@@ -3,6 +3,7 @@ package changes
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"net/url"
 	"slices"
 	"time"
@@ -16,12 +17,9 @@ import (
 // ownDesk is the private part of a person's own desk.
 type ownDesk struct {
 	// Asked are requests for locks that the person holds. Asks are the person's own requests.
-	Asked []askedFor
-	Asks  []applock.Asker
-	// Given are locks that the person was given and has not accepted yet. Freed are objects that became free after the person asked for
-	// them.
-	Given       []givenLock
-	Freed       []applock.Object
+	Asked       []askedFor
+	Asks        []applock.Asker
+	Told        pages.Told
 	ReasonLimit int
 }
 
@@ -31,13 +29,6 @@ type askedFor struct {
 	Grant applock.Key
 	// Answered is LATER if that was the answer so far.
 	Answered applock.AskAnswer
-}
-
-// givenLock is a lock that ends within a minute unless the person accepts it.
-type givenLock struct {
-	applock.Lock
-	// From is the former holder, if known.
-	From string
 }
 
 // DeskPage is the person's own desk.
@@ -54,23 +45,53 @@ func (c *Changer) DeskPage(ctx context.Context, who access.Visitor, _ url.Values
 
 func (c *Changer) readOwn(ctx context.Context, who access.Visitor, desk reading.Desk) (*ownDesk, error) {
 	own := &ownDesk{ReasonLimit: applock.MaxReasonLength}
+	var locks []applock.Lock
 	for _, row := range desk.Rows {
-		if untaken(row.Lock) {
-			own.Given = append(own.Given, givenLock{Lock: row.Lock, From: giverOf(row.Object, desk.Inbox)})
-		}
+		locks = append(locks, row.Lock)
+	}
+	own.Told = c.beats.tell(who.Person, locks)
+	for i, given := range own.Told.Given {
+		own.Told.Given[i].From = giverOf(given.Object, desk.Inbox)
 	}
 	var err error
 	if own.Asks, err = c.requestsOf(ctx, who.Person); err != nil {
 		return nil, err
 	}
-	if slices.ContainsFunc(own.Asks, func(a applock.Asker) bool { return a.Client == access.Client }) {
-		c.beats.begin(who.Person) // needed after a restart of the console, which forgets the beats
-	}
-	own.Freed = c.beats.freed(who.Person)
 	if who.Rights[access.Answer] {
 		own.Asked, err = c.readAsked(ctx, who)
 	}
 	return own, err
+}
+
+// Told returns what waits for a person. A page shows nothing of it if it cannot be read.
+func (c *Changer) Told(ctx context.Context, who access.Visitor) (told pages.Told) {
+	if who.Person == "" || !who.Rights[access.Ask] {
+		return told
+	}
+	requests, err := c.reader.Requests(ctx)
+	if err != nil {
+		c.Logger.WarnContext(ctx, "console: read requests", slog.String("person", who.Person), failureOf(err))
+		return told
+	}
+	var asked []applock.Asker
+	for _, r := range requests {
+		switch {
+		case r.Owner.Operator == who.Person && r.Client == access.Client:
+			c.beats.begin(who.Person) // needed after a restart of the console, which forgets the beats
+		case r.Holder.Owner.Operator == who.Person && r.Owner.Operator != who.Person && r.Answer == "" && who.Rights[access.Answer]:
+			asked = append(asked, r)
+		}
+	}
+	if c.beats.waits(who.Person) {
+		locks, err := c.reader.LocksOf(ctx, who.Person)
+		if err != nil {
+			c.Logger.WarnContext(ctx, "console: read locks", slog.String("person", who.Person), failureOf(err))
+			return told
+		}
+		told = c.beats.tell(who.Person, locks)
+	}
+	told.Asked = asked
+	return told
 }
 
 // readAsked returns the requests for the person's locks. It passes over the inbox' events, which the page shows as history.

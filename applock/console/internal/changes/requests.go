@@ -268,7 +268,7 @@ func (c *Changer) getPage(ctx context.Context, who access.Visitor, form url.Valu
 		line = c.failed(object, err)
 	}
 	if !errors.Is(err, applock.ErrUnreachable) {
-		c.beats.change(owner.Operator, func(of *beat) { delete(of.freed, object) })
+		c.beats.change(owner.Operator, func(of *beat) { delete(of.freed, object); delete(of.missed, object) })
 	}
 	return c.keepResults(who.Person, pages.Value(object), "title.get", []result{line}), nil
 }
@@ -303,8 +303,8 @@ func (c *Changer) logRequest(ctx context.Context, person, what string, object ap
 // beatEvery is how often the asker's open pages renew a request, which the database keeps for a minute.
 const beatEvery = 15 * time.Second
 
-// freedKept is how long a desk shows that a wanted object has become free.
-const freedKept = 10 * time.Minute
+// toldKept is how long pages show that a wanted object has become free, or that a given one has ended.
+const toldKept = 10 * time.Minute
 
 // beats schedules the renewals of requests. It is safe for concurrent use.
 type beats struct {
@@ -316,8 +316,12 @@ type beats struct {
 type beat struct {
 	// next is the time of the next renewal, zero if the person has no requests.
 	next time.Time
-	// freed are the objects that became free, each with the time until which the desk shows it.
-	freed map[applock.Object]time.Time
+	// ends is when a person without requests is forgotten: a lock may have been given a moment ago.
+	ends time.Time
+	// given are the objects that the person has been given and has not taken up. freed are those that became free, and missed those that were
+	// given and have ended, each with the time until which pages show it.
+	given         map[applock.Object]bool
+	freed, missed map[applock.Object]time.Time
 }
 
 // change calls what changes a person's schedule, if there is one.
@@ -333,7 +337,7 @@ func (b *beats) begin(person string) {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
 	if b.of[person] == nil {
-		b.of[person] = &beat{freed: map[applock.Object]time.Time{}}
+		b.of[person] = &beat{given: map[applock.Object]bool{}, freed: map[applock.Object]time.Time{}, missed: map[applock.Object]time.Time{}}
 	}
 	if of := b.of[person]; of.next.IsZero() {
 		of.next = time.Now().Add(beatEvery)
@@ -349,16 +353,43 @@ func (b *beats) due(person string) (due bool) {
 	return due
 }
 
-// freed returns the objects that have become free, and forgets a person without any and without requests.
-func (b *beats) freed(person string) (objects []applock.Object) {
+// waits reports whether a person asks, or has asked a moment ago.
+func (b *beats) waits(person string) (waits bool) {
+	b.change(person, func(*beat) { waits = true })
+	return waits
+}
+
+// tell returns what waits for the holder of locks, and forgets a person for whom nothing does.
+func (b *beats) tell(person string, locks []applock.Lock) (told pages.Told) {
+	given := map[applock.Object]bool{}
+	for _, lock := range locks {
+		if given[lock.Object] = untaken(lock); given[lock.Object] {
+			told.Given = append(told.Given, pages.GivenLock{Lock: lock})
+		}
+	}
 	b.change(person, func(of *beat) {
-		maps.DeleteFunc(of.freed, func(_ applock.Object, until time.Time) bool { return !time.Now().Before(until) })
-		objects = slices.SortedFunc(maps.Keys(of.freed), applock.Object.Compare)
-		if of.next.IsZero() && len(of.freed) == 0 {
+		for object := range of.given {
+			if _, holds := given[object]; !holds {
+				of.missed[object] = time.Now().Add(toldKept)
+			}
+		}
+		maps.DeleteFunc(given, func(object applock.Object, isGiven bool) bool {
+			delete(of.missed, object)
+			return !isGiven
+		})
+		of.given = given
+		told.Freed, told.Missed = lasting(of.freed), lasting(of.missed)
+		if of.next.IsZero() && len(of.given)+len(of.freed)+len(of.missed) == 0 && !time.Now().Before(of.ends) {
 			delete(b.of, person)
 		}
 	})
-	return objects
+	return told
+}
+
+// lasting returns the objects whose time is not over, and removes the others.
+func lasting(until map[applock.Object]time.Time) []applock.Object {
+	maps.DeleteFunc(until, func(_ applock.Object, until time.Time) bool { return !time.Now().Before(until) })
+	return slices.SortedFunc(maps.Keys(until), applock.Object.Compare)
 }
 
 // Beat renews the requests of a page's reader when they are due.
@@ -390,7 +421,7 @@ func (c *Changer) repeatRequests(ctx context.Context, person string) error {
 		_, err := c.client.Ask(ctx, request)
 		switch {
 		case errors.Is(err, applock.ErrNotHeld):
-			c.beats.change(person, func(of *beat) { of.freed[r.Object] = time.Now().Add(freedKept) })
+			c.beats.change(person, func(of *beat) { of.freed[r.Object] = time.Now().Add(toldKept) })
 		case errors.Is(err, applock.ErrHeld): // the person has got it meanwhile
 		case err != nil:
 			return err
@@ -399,7 +430,7 @@ func (c *Changer) repeatRequests(ctx context.Context, person string) error {
 		}
 	}
 	if repeated == 0 {
-		c.beats.change(person, func(of *beat) { of.next = time.Time{} })
+		c.beats.change(person, func(of *beat) { of.next, of.ends = time.Time{}, time.Now().Add(beatEvery) })
 	}
 	return nil
 }

@@ -45,11 +45,51 @@ type Frame struct {
 	HasSession bool
 	// Asks is true if the person has open requests, which the page then keeps alive.
 	Asks bool
+	// Told is what waits for the person.
+	Told Told
 	// Live is nil for a static page.
 	Live *Live
 	Data any
 	// Main is the main part, for the frame around it.
 	Main template.HTML
+}
+
+// Told is what waits for a person, whichever page is open.
+type Told struct {
+	// Asked are requests for the person's locks that have no answer.
+	Asked []applock.Asker
+	// Given are locks that end within a minute unless the person takes them up. Freed are objects that the person has asked for and that are free
+	// now, Missed those that were given and are not the person's any more.
+	Given         []GivenLock
+	Freed, Missed []applock.Object
+}
+
+// GivenLock is a lock that a person has not taken up yet.
+type GivenLock struct {
+	applock.Lock
+	// From is the former holder, if known.
+	From string
+}
+
+// Count returns how many there are.
+func (t Told) Count() int { return len(t.Asked) + len(t.Given) + len(t.Freed) + len(t.Missed) }
+
+// Version differs if anything but a counter does. It is empty if nothing waits.
+func (t Told) Version() string {
+	var text strings.Builder
+	for _, asker := range t.Asked {
+		fmt.Fprintf(&text, "%q asks by %q for %s\n", asker.Owner.Operator, asker.Client, asker.Object)
+	}
+	for _, given := range t.Given {
+		fmt.Fprintf(&text, "given %s %d\n", given.Object, given.Fence)
+	}
+	for _, object := range t.Freed {
+		fmt.Fprintf(&text, "freed %s\n", object)
+	}
+	for _, object := range t.Missed {
+		fmt.Fprintf(&text, "missed %s\n", object)
+	}
+	return text.String()
 }
 
 // Live tells the script how to keep the page up to date. The times are in milliseconds.

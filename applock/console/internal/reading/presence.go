@@ -104,6 +104,22 @@ func (r *Reader) AnswersTo(ctx context.Context, who access.Visitor) (func(object
 	}, err
 }
 
+// Requests returns all requests, the oldest first, as they were at most half an interval ago.
+func (r *Reader) Requests(ctx context.Context) ([]applock.Asker, error) {
+	p, err := r.readPresent(ctx, access.Visitor{Polls: true})
+	if err != nil {
+		return nil, err
+	}
+	return p.asked(), nil
+}
+
+// LocksOf returns the first locks of an operator, as they were at most half an interval ago.
+func (r *Reader) LocksOf(ctx context.Context, operator string) ([]applock.Lock, error) {
+	return r.locksOf.Get(ctx, operator, true, func(ctx context.Context) ([]applock.Lock, error) {
+		return Collect(r.client.List(ctx, applock.ListRequest{Operator: operator}), RowsOfPage)
+	})
+}
+
 func (r *Reader) attach(ctx context.Context, who access.Visitor, rows []row) error {
 	p, err := r.readPresent(ctx, who)
 	if err != nil {

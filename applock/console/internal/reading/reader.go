@@ -26,6 +26,7 @@ type Reader struct {
 
 	snapshots *Shared[struct{}, *snapshot]
 	present   *Shared[struct{}, *present]
+	locksOf   *Shared[string, []applock.Lock]
 }
 
 // Config limits the reads.
@@ -43,6 +44,7 @@ func New(client *applock.Client, pages *pages.Pages, config Config) *Reader {
 		Counts:    NewShared[struct{}, []applock.Stats](countsKept, config.Timeout),
 		snapshots: NewShared[struct{}, *snapshot](config.Interval/2, config.Timeout),
 		present:   NewShared[struct{}, *present](config.Interval/2, config.Timeout),
+		locksOf:   NewShared[string, []applock.Lock](config.Interval/2, config.Timeout),
 	}
 }
 

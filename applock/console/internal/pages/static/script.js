@@ -154,6 +154,10 @@
     show(page.body, next);
     morph(main, next);
     if (focused !== document.activeElement && focused.isConnected) focused.focus({ preventScroll: true });
+    for (const id of ["told", "person"]) {
+      show(page.body, page.getElementById(id));
+      morph(document.getElementById(id), page.getElementById(id));
+    }
     document.title = page.title;
     state.version = page.body.dataset.version;
     if (page.body.dataset.asks === undefined) delete state.asks; else state.asks = page.body.dataset.asks;

@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -21,6 +22,32 @@ import (
 // deskForm is what the first form on a desk sends.
 func deskForm(holder, to string) url.Values {
 	return url.Values{"desk": {holder}, "to": {to}, "unknown": {to}, "reason": {"JDOE is ill"}}
+}
+
+// Goal: a plan is done once: a second click, or the way back, shows the first answer. Method: a plan confirmed by two requests at the same time, and
+// once more by somebody else.
+func TestPlanIsUsedOnce(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, supervisor())
+	grant := d.get(t, "a:1", "JDOE", time.Hour)
+	form := confirmedForm(grant, "gone")
+	form.Del("confirmed")
+	_, plan := d.follow(t, d.submit("/release", form))
+	confirmed := formOf(plan)
+	var clicks sync.WaitGroup
+	for range 2 {
+		clicks.Go(func() {
+			w := d.submit("/release", confirmed)
+			check(t, d.see(t, "/"+w.Header().Get("Location"), http.StatusOK), "<strong>RELEASED</strong>")
+		})
+	}
+	clicks.Wait()
+	d.get(t, "a:1", "JDOE", time.Hour)
+	_, answer := d.follow(t, d.submit("/release", confirmed))
+	check(t, answer, "<strong>RELEASED</strong>")
+	if lock := d.holder(t, "a:1"); lock.Fence <= grant.Fence {
+		t.Errorf("the second use has released %+v", lock)
+	}
 }
 
 // Goal: a desk is handed over after a plan that shows each lock, once, and the answer is that of the database for each. Method: the
@@ -75,6 +102,12 @@ func TestHandDeskOver(t *testing.T) {
 	}
 	// Back, and once more.
 	status, page := d.follow(t, d.submit("/transfer", confirmed))
+	check(t, page, "TRANSFERRED</strong> Handed over. 2 of 2.")
+	if status != http.StatusOK {
+		t.Errorf("the second use of a plan has status %d", status)
+	}
+	confirmed.Del("plan") // as a form that a program has made
+	status, page = d.follow(t, d.submit("/transfer", confirmed))
 	check(t, page, "HELD</strong> Nothing has happened", "2 of 2.")
 	if status != http.StatusConflict {
 		t.Errorf("an old confirmation has status %d", status)

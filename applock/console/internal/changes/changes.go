@@ -104,8 +104,8 @@ type change struct {
 	Text, Old string
 	// Carry copies the notes to the new grants.
 	Carry bool
-	// By is the person who asks for the change.
-	By string
+	// By is the person who asks for the change. Confirms is the random name of the plan that the form is of.
+	By, Confirms string
 }
 
 // ownerAfter returns the new owner of a lock. Without a department of the receiver, the lock keeps its own.
@@ -173,7 +173,7 @@ func changeOf(person string, posted url.Values) (d change, at step, err error) {
 		Type: form("type"), To: applock.Owner{Operator: form("to"), Department: form("department")},
 		Text: form("reason"), Old: form("old"), Carry: form("carry") != "", By: person,
 		// Names keep their blanks.
-		Desk: posted.Get("desk"), Unknown: posted.Get("unknown"),
+		Desk: posted.Get("desk"), Unknown: posted.Get("unknown"), Confirms: posted.Get("plan"),
 	}
 	for _, text := range posted["lock"] {
 		key, err := pages.ParseGrant(text)
@@ -262,7 +262,7 @@ func (c *Changer) changePage(v verb) Page {
 		if at == doing {
 			page, next = "answer", c.do
 		}
-		shown, err := next(ctx, who, v, d)
+		kept, err := c.Answers.once(confirmation{person: d.By, plan: d.Confirms}, func() (pages.View, error) { return next(ctx, who, v, d) })
 		var changed *noteChangedError
 		switch {
 		case errors.As(err, &changed):
@@ -272,7 +272,7 @@ func (c *Changer) changePage(v verb) Page {
 			return pages.View{}, err
 		}
 		// Redirect to an address of its own, so that neither back nor reload sends the form again.
-		return pages.View{Location: page + "?id=" + url.QueryEscape(c.Answers.keep(d.By, shown))}, nil
+		return pages.View{Location: page + "?id=" + url.QueryEscape(kept)}, nil
 	}
 }
 

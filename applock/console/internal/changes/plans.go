@@ -95,7 +95,7 @@ func (c *Changer) plan(ctx context.Context, who access.Visitor, v verb, d change
 	if len(locks) == 0 && len(left) > 0 {
 		return c.answer(who, v, d, left, nil), nil
 	}
-	d.Locks, d.Next = nil, next
+	d.Locks, d.Next, d.Confirms = nil, next, rand.Text()
 	for _, lock := range locks {
 		d.Locks = append(d.Locks, lock.Key())
 	}
@@ -417,6 +417,18 @@ type Answers struct {
 	mutex sync.Mutex
 	kept  map[string]keptAnswer
 	order []string
+	// confirmed are the plans that somebody has confirmed, and confirmations the order in which they came.
+	confirmed     map[confirmation]*confirmed
+	confirmations []confirmation
+}
+
+// confirmation names a plan and who has confirmed it.
+type confirmation struct{ person, plan string }
+
+// confirmed is a plan that is being done, and the name of its answer when it has been done.
+type confirmed struct {
+	mutex  sync.Mutex
+	answer string
 }
 
 type keptAnswer struct {
@@ -425,7 +437,9 @@ type keptAnswer struct {
 }
 
 // NewAnswers returns an empty one.
-func NewAnswers() *Answers { return &Answers{kept: map[string]keptAnswer{}} }
+func NewAnswers() *Answers {
+	return &Answers{kept: map[string]keptAnswer{}, confirmed: map[confirmation]*confirmed{}}
+}
 
 func (a *Answers) keep(person string, v pages.View) (id string) {
 	id = rand.Text()
@@ -438,6 +452,36 @@ func (a *Answers) keep(person string, v pages.View) (id string) {
 	a.kept[id] = keptAnswer{person: person, view: v}
 	a.order = append(a.order, id)
 	return id
+}
+
+// once does a plan, and keeps its answer. The second confirmation of the same plan waits for the first, and gets the same answer. What has failed is
+// done again.
+func (a *Answers) once(by confirmation, do func() (pages.View, error)) (id string, err error) {
+	done := a.confirmedBy(by)
+	done.mutex.Lock()
+	defer done.mutex.Unlock()
+	if done.answer == "" {
+		shown, err := do()
+		if err != nil {
+			return "", err
+		}
+		done.answer = a.keep(by.person, shown)
+	}
+	return done.answer, nil
+}
+
+func (a *Answers) confirmedBy(by confirmation) *confirmed {
+	a.mutex.Lock()
+	defer a.mutex.Unlock()
+	if a.confirmed[by] == nil || by.plan == "" { // a form that comes from no plan
+		if len(a.confirmations) == answersKept {
+			delete(a.confirmed, a.confirmations[0])
+			a.confirmations = a.confirmations[1:]
+		}
+		a.confirmed[by] = &confirmed{}
+		a.confirmations = append(a.confirmations, by)
+	}
+	return a.confirmed[by]
 }
 
 func (a *Answers) find(id, person string) (pages.View, bool) {

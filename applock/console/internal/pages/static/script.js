@@ -118,6 +118,14 @@
     return next;
   }
 
+  // A form is sent once: its buttons rest until the page is left, or comes back.
+  document.addEventListener("submit", function (event) {
+    setTimeout(() => { for (const button of event.target.querySelectorAll("button")) button.disabled = true; });
+  });
+  addEventListener("pageshow", (event) => {
+    if (event.persisted) for (const button of document.querySelectorAll("form button[disabled]:not([hidden])")) button.disabled = false;
+  });
+
   show(document.body, document);
   const said = document.getElementById("zone");
   said.textContent = said.textContent.replace("UTC", zone);

@@ -142,6 +142,7 @@ func (r *running) supervise(t *testing.T, environment []string) {
 	go func() {
 		for err := error(nil); err == nil; err = start() {
 			_ = r.program.Wait()
+			time.Sleep(100 * time.Millisecond) // for one that fails at once
 		}
 		ended <- ctx.Err()
 	}()

@@ -70,7 +70,7 @@ func serve(t *testing.T, a application, product string) *running {
 	t.Cleanup(func() {
 		if t.Failed() {
 			text, _ := os.ReadFile(r.log)
-			t.Logf("the application's log:\n%s", text[max(0, len(text)-10_000):])
+			t.Logf("the application's log:\n%s", text[max(0, len(text)-20_000):])
 		}
 	})
 	r.eventually(t, "the application answers", r.isServing)

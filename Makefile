@@ -97,6 +97,9 @@ test-clients: ## Play the scenarios in other languages: LANGUAGES, PRODUCTS.
 		$(TEST) -timeout=30m $(if $(LANGUAGES),-skip='^Test(Java|Derby)') ./clients
 	@cat bin/clients.md
 
+test-applications: ## Play applications of the frameworks where users have locks.
+	APPLOCK_TEST_REQUIRE=postgres,mariadb,clients verification/applications/install go run ./internal/testing/testserver --only postgres,mariadb -- $(TEST) -tags=applications -parallel=3 -timeout=30m ./verification/applications
+
 test-db2: ## Test with IBM's driver, and on the Db2 of APPLOCK_TEST_DB2_DSN.
 	@test -n "$$APPLOCK_TEST_DB2_DSN" || echo "APPLOCK_TEST_DB2_DSN is not set: the contract is not run on a real Db2" >&2
 	$(WITH_IBM_DRIVER) go vet -tags db2 ./...
@@ -202,15 +205,13 @@ test-distributed: ## Run contract and faults on the cluster of APPLOCK_TEST_DIST
 		cd verification/faults; $(TEST) -timeout=24h -run='^TestFaults$$' .
 
 test-million: ## Have a million documents come into three processes: half an hour.
-	APPLOCK_MILLION_DOCUMENTS=1000000 APPLOCK_TEST_DURABLE=1 $(call ON,postgres) \
-		go test -count=1 -v -timeout=24h -run='^TestHeavyAcceptanceMillion$$/^(postgres)?$$' ./applock
+	APPLOCK_MILLION_DOCUMENTS=1000000 APPLOCK_TEST_DURABLE=1 $(call ON,postgres) go test -count=1 -v -timeout=24h -run='^TestHeavyAcceptanceMillion$$/^(postgres)?$$' ./applock
 
 # Locks and events, of each product.
 ROWS := 1000000
 
 scale-million: ## Measure each operation among ROWS, for docs/scale.md: an hour.
-	APPLOCK_TEST_ROWS=$(ROWS) APPLOCK_SCALE_MILLION=$(CURDIR)/docs/scale/million.json $(call ON,$(FAULTED)) \
-		go test -tags=scale -count=1 -v -timeout=4h -run='^TestMillion$$' ./verification/scale
+	APPLOCK_TEST_ROWS=$(ROWS) APPLOCK_SCALE_MILLION=$(CURDIR)/docs/scale/million.json $(call ON,$(FAULTED)) go test -tags=scale -count=1 -v -timeout=4h -run='^TestMillion$$' ./verification/scale
 	APPLOCK_UPDATE_GOLDEN=1 go test -count=1 -run='^TestPageHasTheMillion$$' ./verification/scale
 
 test-plans: ## Count what each operation and page reads of ROWS, on every product: an hour.
@@ -292,7 +293,7 @@ golden: ## Rewrite the golden files and the generated documentation; review the 
 all: demo diff lint test ## What to run before a change is handed in.
 
 nightly: ## What is too long for CI: five hours.
-	$(MAKE) test-settings bench-smoke test-versions test-race test-clients test-console test-agents test-release test-clusters CONCURRENT=./...
+	$(MAKE) test-settings bench-smoke test-versions test-race test-clients test-applications test-console test-agents test-release test-clusters CONCURRENT=./...
 	$(MAKE) test-faults FAULT_MINUTES=30
 	$(WITH_SERVERS) env APPLOCK_TEST_KILLS=10000 $(TEST) -timeout=10m -run=TestKilledCalls ./internal/db/mysql
 	$(MAKE) test-schedules test-plans test-inbox test-clocks soak

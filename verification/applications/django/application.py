@@ -63,10 +63,10 @@ def save(request, id):
     try:
         with transaction.atomic():
             locks().serialize("customer", id)
-            locks().assert_held("customer", id, request.GET["operator"], int(request.GET["fence"]))
             customer = Customer.objects.filter(id=id).first() or Customer(id=id)
             customer.name, customer.saves = request.GET["name"], customer.saves + 1
             customer.save()
+            locks().assert_held("customer", id, request.GET["operator"], int(request.GET["fence"]))
     except applock.Lost:
         return JsonResponse({"granted": False}, status=409)
     return JsonResponse({"granted": True, "saves": customer.saves})

@@ -113,11 +113,11 @@ function serve({ pool, all, transaction }) {
       const saves = await transaction(async (connection, run) => {
         const inside = new Locks(connection);
         await inside.serialize("customer", id);
-        await inside.assert("customer", id, operator, Number(fence));
         const [customer] = await run("SELECT saves FROM customer WHERE id = ?", [id]);
         const count = (customer?.saves ?? 0) + 1;
         if (customer) await run("UPDATE customer SET name = ?, saves = ? WHERE id = ?", [name, count, id]);
         else await run("INSERT INTO customer (name, saves, id) VALUES (?, ?, ?)", [name, count, id]);
+        await inside.assert("customer", id, operator, Number(fence));
         return count;
       });
       response.json({ granted: true, saves });

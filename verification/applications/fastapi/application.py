@@ -131,8 +131,8 @@ async def save(id: str, operator: str, fence: int, name: str):
     try:
         async with store.transaction() as (work, locks):
             await locks.serialize("customer", id)
-            await locks.assert_held("customer", id, operator, fence)
             saves = await store.save(work, id, name)
+            await locks.assert_held("customer", id, operator, fence)
     except applock.Lost:
         return refused()
     return {"granted": True, "saves": saves}

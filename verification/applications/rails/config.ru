@@ -58,9 +58,9 @@ class CustomersController < ActionController::API
   def save
     customer = Customer.transaction do
       Customer.locks.serialize("customer", params[:id])
-      Customer.locks.assert("customer", params[:id], params[:operator], params[:fence].to_i)
       Customer.uncached { Customer.find_or_initialize_by(id: params[:id]) }.tap do |found|
         found.update!(name: params[:name], saves: found.saves.to_i + 1)
+        Customer.locks.assert("customer", params[:id], params[:operator], params[:fence].to_i)
       end
     end
     render json: { granted: true, saves: customer.saves }

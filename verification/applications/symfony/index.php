@@ -98,11 +98,12 @@ class Application extends Kernel
         try {
             $customer = $this->entities->wrapInTransaction(function () use ($id, $request): Customer {
                 $this->locks->serialize('customer', $id);
-                $this->locks->assert('customer', $id, $request->query->get('operator'), $request->query->getInt('fence'));
                 $customer = $this->entities->find(Customer::class, $id) ?? new Customer($id);
                 $customer->name = $request->query->get('name');
                 $customer->saves++;
                 $this->entities->persist($customer);
+                $this->entities->flush();
+                $this->locks->assert('customer', $id, $request->query->get('operator'), $request->query->getInt('fence'));
                 return $customer;
             });
         } catch (LostException) {

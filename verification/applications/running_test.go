@@ -129,7 +129,7 @@ func (r *running) supervise(t *testing.T, environment []string) {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		r.program = exec.Command(r.command[0], r.command[1:]...) //nolint:noctx // Commands of the register; the whole group is ended below.
+		r.program = exec.Command(r.command[0], r.command[1:]...)
 		r.program.Dir, r.program.Env = r.folder, append(environment, r.environment...)
 		r.program.Stdout, r.program.Stderr = log, log
 		r.program.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -179,7 +179,7 @@ func (r *running) eventually(t *testing.T, what string, condition func() bool) {
 }
 
 func (r *running) isServing() bool {
-	response, err := http.Get(r.base + "/list") //nolint:noctx // Our own address; the caller gives up by itself.
+	response, err := http.Get(r.base + "/list")
 	if err != nil {
 		return false
 	}

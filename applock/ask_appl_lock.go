@@ -27,7 +27,7 @@ type AskRequest struct {
 type Asked struct {
 	// Outcome is OutcomeAsked, OutcomeGiven or OutcomeWithdrawn.
 	Outcome Outcome
-	// Holder is who holds the object and until when, for OutcomeAsked; who held it, for OutcomeGiven.
+	// Holder is who holds the object, since and until when, for OutcomeAsked; who held it, for OutcomeGiven.
 	Holder Holder
 	// Grant is the new grant, for OutcomeGiven. It lasts for a minute unless the Owner gets the object before: that Get renews it for its
 	// own TTL.
@@ -55,7 +55,7 @@ func (c *Client) Ask(ctx context.Context, request AskRequest) (asked Asked, err 
 		return Asked{}, err
 	}
 	o.logObject(ctx, "ask_appl_lock", object, params.OperatorID, outcomeAttr(result.Outcome))
-	holder := Holder{Owner: formerOwner(result), ExpiresAt: result.ExpiresTS.Time, Left: seconds(result.SecondsLeft)}
+	holder := holderIn(result)
 	switch result.Outcome {
 	case db.Free:
 		return Asked{}, ErrNotHeld

@@ -61,12 +61,14 @@ func (u unreachable) Error() string { return string(u) }
 
 func (unreachable) Is(target error) bool { return target == ErrUnreachable }
 
-// Holder is who holds an object, and until when.
+// Holder is who holds an object, since when and until when.
 type Holder struct {
 	// Owner is empty where nobody knows it: on backends that do not tell, and when there was no answer in time.
 	Owner Owner
 	// Fence is that of the grant; zero where the call does not tell it.
 	Fence Fence
+	// AcquiredAt is the start of the grant; zero where the call does not tell it.
+	AcquiredAt time.Time
 	// ExpiresAt is when the lock ends; zero where the call does not tell it (a refused Release, a Waiter).
 	ExpiresAt time.Time
 	// Left is how long the lock lasted from the answer on, in whole seconds by the database's clock, rounded up; zero
@@ -83,12 +85,15 @@ type HeldError struct {
 	Holder Holder
 }
 
-// Error names the holder and the end of the lock, and quotes the note with all that a terminal would obey escaped.
+// Error names the holder, the start of its grant and the end of the lock, and quotes the note with all that a terminal would obey escaped.
 func (e *HeldError) Error() string {
 	if e.Holder.Owner == (Owner{}) {
 		return "held by an unknown owner"
 	}
 	text := "held by " + e.Holder.Owner.String()
+	if !e.Holder.AcquiredAt.IsZero() {
+		text += " since " + e.Holder.AcquiredAt.Format(time.RFC3339)
+	}
 	if !e.Holder.ExpiresAt.IsZero() {
 		text += " until " + e.Holder.ExpiresAt.Format(time.RFC3339)
 	}

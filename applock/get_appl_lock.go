@@ -34,6 +34,8 @@ type Grant struct {
 	Owner Owner
 	// Fence is the same through all renewals of a grant, and greater for every later grant.
 	Fence Fence
+	// AcquiredAt is the start of the grant: UTC, by the database's clock; zero on backends of leases that do not tell it.
+	AcquiredAt time.Time
 	// ExpiresAt is when the lock ends unless it is renewed: UTC, by the database's clock.
 	ExpiresAt time.Time
 	// Left is how long the lock lasts from the answer on: whole seconds by the database's clock, rounded up. Count it from before the call,
@@ -89,7 +91,9 @@ func (c *Client) Get(ctx context.Context, request GetRequest) (grant Grant, err 
 
 // holderOf tells who holds a live lock.
 func holderOf(lock Lock) Holder {
-	return Holder{Owner: lock.Owner, Fence: lock.Fence, ExpiresAt: lock.ExpiresAt, Left: lock.Left, Note: lock.Note}
+	return Holder{
+		Owner: lock.Owner, Fence: lock.Fence, AcquiredAt: lock.AcquiredAt, ExpiresAt: lock.ExpiresAt, Left: lock.Left, Note: lock.Note,
+	}
 }
 
 func (r GetRequest) params() (db.GetApplLockParams, error) {

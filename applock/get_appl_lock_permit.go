@@ -88,13 +88,14 @@ func (c *Client) GetPermit(ctx context.Context, request GetPermitRequest) (permi
 		return Grant{}, fullError(params, rows)
 	}
 	return Grant{
-		Object:    slot,
-		Owner:     Owner{Operator: row.OperatorID, Department: row.DepartmentID},
-		Fence:     Fence(row.Fence),
-		ExpiresAt: row.ExpiresTS.Time,
-		Left:      seconds(row.SecondsLeft),
-		Outcome:   Outcome(row.Outcome),
-		Note:      row.Note,
+		Object:     slot,
+		Owner:      Owner{Operator: row.OperatorID, Department: row.DepartmentID},
+		Fence:      Fence(row.Fence),
+		AcquiredAt: row.AcquiredTS.Time,
+		ExpiresAt:  row.ExpiresTS.Time,
+		Left:       seconds(row.SecondsLeft),
+		Outcome:    Outcome(row.Outcome),
+		Note:       row.Note,
 	}, nil
 }
 
@@ -123,11 +124,12 @@ func fullError(params db.GetApplLockPermitParams, rows []db.Permit) *FullError {
 		full.Slots = append(full.Slots, &HeldError{
 			Object: Object{Type: params.ObjectType, ID: row.SlotID},
 			Holder: Holder{
-				Owner:     Owner{Operator: row.OperatorID, Department: row.DepartmentID},
-				Fence:     Fence(row.Fence),
-				ExpiresAt: row.ExpiresTS.Time,
-				Left:      seconds(row.SecondsLeft),
-				Note:      row.Note,
+				Owner:      Owner{Operator: row.OperatorID, Department: row.DepartmentID},
+				Fence:      Fence(row.Fence),
+				AcquiredAt: row.AcquiredTS.Time,
+				ExpiresAt:  row.ExpiresTS.Time,
+				Left:       seconds(row.SecondsLeft),
+				Note:       row.Note,
 			},
 		})
 	}

@@ -71,7 +71,7 @@ func (n jsonNo) MarshalJSON() ([]byte, error) {
 	return []byte(`"Y"`), nil
 }
 
-// MarshalJSON returns what applockctl take prints, without acquired_ts and lock_ts. Only a Take has a former holder.
+// MarshalJSON returns what applockctl take prints, without lock_ts. Only a Take has a former holder.
 func (g Grant) MarshalJSON() ([]byte, error) {
 	return marshalKeys([]jsonKey{
 		{"outcome", g.Outcome},
@@ -82,6 +82,7 @@ func (g Grant) MarshalJSON() ([]byte, error) {
 		{"holder_id", g.Owner.Operator},
 		{"holder_department_id", g.Owner.Department},
 		{"fence", g.Fence},
+		{"acquired_ts", jsonTime(g.AcquiredAt)},
 		{"expires_ts", jsonTime(g.ExpiresAt)},
 		{"seconds_left", jsonLeft(g.Left)},
 		{"note", g.Note},
@@ -123,6 +124,7 @@ func (h Holder) jsonKeys() []jsonKey {
 		{"holder_id", h.Owner.Operator},
 		{"holder_department_id", h.Owner.Department},
 		{"fence", h.Fence},
+		{"acquired_ts", jsonTime(h.AcquiredAt)},
 		{"expires_ts", jsonTime(h.ExpiresAt)},
 		{"seconds_left", jsonLeft(h.Left)},
 		{"note", h.Note},
@@ -132,7 +134,7 @@ func (h Holder) jsonKeys() []jsonKey {
 // MarshalJSON returns the part of a refusal that tells the holder.
 func (h Holder) MarshalJSON() ([]byte, error) { return marshalKeys(h.jsonKeys()) }
 
-// MarshalJSON returns what applockctl get prints when it is refused, without who asked, acquired_ts and lock_ts.
+// MarshalJSON returns what applockctl get prints when it is refused, without who asked and lock_ts.
 func (e *HeldError) MarshalJSON() ([]byte, error) {
 	return marshalKeys(append([]jsonKey{
 		{"outcome", OutcomeHeld},
@@ -268,6 +270,7 @@ func (a Asked) MarshalJSON() ([]byte, error) {
 		{"outcome", a.Outcome},
 		{"holder_id", a.Holder.Owner.Operator},
 		{"holder_department_id", a.Holder.Owner.Department},
+		{"acquired_ts", jsonTime(a.Holder.AcquiredAt)},
 		{"expires_ts", jsonTime(a.Holder.ExpiresAt)},
 		{"seconds_left", jsonLeft(a.Holder.Left)},
 		{"grant", a.Grant},

@@ -25,7 +25,7 @@ func results() []result {
 	jdoe, asmith := applock.Owner{Operator: "jdoe", Department: "sales"}, applock.Owner{Operator: "asmith"}
 	began := time.Date(2026, 11, 27, 13, 14, 16, 5000, time.UTC)
 	ends := began.Add(time.Hour)
-	holder := applock.Holder{Owner: jdoe, Fence: 7, ExpiresAt: ends, Left: time.Hour, Note: "a < b"}
+	holder := applock.Holder{Owner: jdoe, Fence: 7, AcquiredAt: began, ExpiresAt: ends, Left: time.Hour, Note: "a < b"}
 	return []result{
 		{object, `{"object_type":"customer","object_id":"42"}`, "customer:42"},
 		{jdoe, `{"operator_id":"jdoe","department_id":"sales"}`, "jdoe (sales)"},
@@ -35,11 +35,14 @@ func results() []result {
 			"{Object:customer:42 Operator:jdoe Fence:7}",
 		},
 		{
-			applock.Grant{Object: object, Owner: jdoe, Fence: 7, ExpiresAt: ends, Left: time.Hour, Outcome: applock.OutcomeTaken, From: asmith},
+			applock.Grant{
+				Object: object, Owner: jdoe, Fence: 7, AcquiredAt: began, ExpiresAt: ends, Left: time.Hour, Outcome: applock.OutcomeTaken, From: asmith,
+			},
 			`{"outcome":"TAKEN","object_type":"customer","object_id":"42","operator_id":"jdoe","department_id":"sales",` +
-				`"holder_id":"jdoe","holder_department_id":"sales","fence":7,"expires_ts":"2026-11-27T14:14:16.000005Z","seconds_left":3600,` +
-				`"note":"","former_holder_id":"asmith","former_holder_department_id":""}`,
-			"{Object:customer:42 Owner:jdoe (sales) Fence:7 ExpiresAt:2026-11-27 14:14:16.000005 +0000 UTC Left:1h0m0s Outcome:TAKEN Note: From:asmith}",
+				`"holder_id":"jdoe","holder_department_id":"sales","fence":7,"acquired_ts":"2026-11-27T13:14:16.000005Z",` +
+				`"expires_ts":"2026-11-27T14:14:16.000005Z","seconds_left":3600,"note":"","former_holder_id":"asmith","former_holder_department_id":""}`,
+			"{Object:customer:42 Owner:jdoe (sales) Fence:7 AcquiredAt:2026-11-27 13:14:16.000005 +0000 UTC " +
+				"ExpiresAt:2026-11-27 14:14:16.000005 +0000 UTC Left:1h0m0s Outcome:TAKEN Note: From:asmith}",
 		},
 		{
 			applock.Lock{Object: object, Owner: jdoe, Fence: 7, AcquiredAt: began, ExpiresAt: ends, TTL: 2 * time.Hour, Left: time.Hour, Note: "why"},
@@ -51,15 +54,15 @@ func results() []result {
 		},
 		{
 			holder,
-			`{"holder_id":"jdoe","holder_department_id":"sales","fence":7,"expires_ts":"2026-11-27T14:14:16.000005Z","seconds_left":3600,` +
-				`"note":"a \u003c b"}`,
-			"{Owner:jdoe (sales) Fence:7 ExpiresAt:2026-11-27 14:14:16.000005 +0000 UTC Left:1h0m0s Note:a < b}",
+			`{"holder_id":"jdoe","holder_department_id":"sales","fence":7,"acquired_ts":"2026-11-27T13:14:16.000005Z",` +
+				`"expires_ts":"2026-11-27T14:14:16.000005Z","seconds_left":3600,"note":"a \u003c b"}`,
+			"{Owner:jdoe (sales) Fence:7 AcquiredAt:2026-11-27 13:14:16.000005 +0000 UTC ExpiresAt:2026-11-27 14:14:16.000005 +0000 UTC Left:1h0m0s Note:a < b}",
 		},
 		{
 			&applock.HeldError{Object: object, Holder: holder},
 			`{"outcome":"HELD","object_type":"customer","object_id":"42","holder_id":"jdoe","holder_department_id":"sales","fence":7,` +
-				`"expires_ts":"2026-11-27T14:14:16.000005Z","seconds_left":3600,"note":"a \u003c b"}`,
-			`held by jdoe (sales) until 2026-11-27T14:14:16Z, "a < b"`,
+				`"acquired_ts":"2026-11-27T13:14:16.000005Z","expires_ts":"2026-11-27T14:14:16.000005Z","seconds_left":3600,"note":"a \u003c b"}`,
+			`held by jdoe (sales) since 2026-11-27T13:14:16Z until 2026-11-27T14:14:16Z, "a < b"`,
 		},
 		{
 			applock.LockChange{Object: object, Outcome: applock.OutcomeHeld, Owner: jdoe, ExpiresAt: ends, Left: time.Hour},
@@ -76,7 +79,7 @@ func results() []result {
 				`"holder_department_id":"sales","seconds_left":3600,"client_id":"p1","since_ts":"2026-11-27T13:14:16.000005Z","until_ts":null,` +
 				`"waited_seconds":60}`,
 			"{Object:customer:42 Owner:asmith Client:p1 Since:2026-11-27 13:14:16.000005 +0000 UTC Until:0001-01-01 00:00:00 +0000 UTC Waited:1m0s " +
-				"Holder:{Owner:jdoe (sales) Fence:0 ExpiresAt:0001-01-01 00:00:00 +0000 UTC Left:1h0m0s Note:}}",
+				"Holder:{Owner:jdoe (sales) Fence:0 AcquiredAt:0001-01-01 00:00:00 +0000 UTC ExpiresAt:0001-01-01 00:00:00 +0000 UTC Left:1h0m0s Note:}}",
 		},
 		{
 			applock.Event{
@@ -110,12 +113,13 @@ func results() []result {
 			"{Object:customer:42 Owner:jdoe (sales) Client:tab-7 State:EDITING Since:2026-11-27 13:14:16.000005 +0000 UTC Left:1m0s}",
 		},
 		{
-			applock.Asked{Outcome: applock.OutcomeAsked, Holder: applock.Holder{Owner: jdoe, ExpiresAt: ends, Left: time.Hour}},
-			`{"outcome":"ASKED","holder_id":"jdoe","holder_department_id":"sales","expires_ts":"2026-11-27T14:14:16.000005Z","seconds_left":3600,` +
+			applock.Asked{Outcome: applock.OutcomeAsked, Holder: applock.Holder{Owner: jdoe, AcquiredAt: began, ExpiresAt: ends, Left: time.Hour}},
+			`{"outcome":"ASKED","holder_id":"jdoe","holder_department_id":"sales",` +
+				`"acquired_ts":"2026-11-27T13:14:16.000005Z","expires_ts":"2026-11-27T14:14:16.000005Z","seconds_left":3600,` +
 				`"grant":{"outcome":"","object_type":"","object_id":"","operator_id":"","department_id":"","holder_id":"","holder_department_id":"",` +
-				`"fence":0,"expires_ts":null,"seconds_left":0,"note":"","former_holder_id":"","former_holder_department_id":""}}`,
-			"{Outcome:ASKED Holder:{Owner:jdoe (sales) Fence:0 ExpiresAt:2026-11-27 14:14:16.000005 +0000 UTC Left:1h0m0s Note:} " +
-				"Grant:{Object:: Owner: Fence:0 ExpiresAt:0001-01-01 00:00:00 +0000 UTC Left:0s Outcome: Note: From:}}",
+				`"fence":0,"acquired_ts":null,"expires_ts":null,"seconds_left":0,"note":"","former_holder_id":"","former_holder_department_id":""}}`,
+			"{Outcome:ASKED Holder:{Owner:jdoe (sales) Fence:0 AcquiredAt:2026-11-27 13:14:16.000005 +0000 UTC ExpiresAt:2026-11-27 14:14:16.000005 +0000 UTC Left:1h0m0s Note:} " +
+				"Grant:{Object:: Owner: Fence:0 AcquiredAt:0001-01-01 00:00:00 +0000 UTC ExpiresAt:0001-01-01 00:00:00 +0000 UTC Left:0s Outcome: Note: From:}}",
 		},
 		{
 			applock.Answered{Outcome: applock.OutcomeGiven, ExpiresAt: ends, Left: time.Minute},
@@ -132,7 +136,7 @@ func results() []result {
 				`"until_ts":null,"waited_seconds":60,"answer":"LATER","answer_reason":"soon"}`,
 			"{Object:customer:42 Owner:asmith Client:p1 Message:may I? Since:2026-11-27 13:14:16.000005 +0000 UTC " +
 				"Until:0001-01-01 00:00:00 +0000 UTC Answer:LATER AnswerReason:soon Waited:1m0s " +
-				"Holder:{Owner:jdoe (sales) Fence:0 ExpiresAt:0001-01-01 00:00:00 +0000 UTC Left:1h0m0s Note:}}",
+				"Holder:{Owner:jdoe (sales) Fence:0 AcquiredAt:0001-01-01 00:00:00 +0000 UTC ExpiresAt:0001-01-01 00:00:00 +0000 UTC Left:1h0m0s Note:}}",
 		},
 		{
 			applock.Stats{ObjectType: "customer", Live: 3, Expired: 1, Oldest: time.Hour, NextExpiry: time.Minute, Waiters: 2, LongestWait: time.Second},

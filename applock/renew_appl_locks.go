@@ -117,9 +117,10 @@ func lossOf(row db.RenewedGrant) error {
 		return nil
 	case db.Held:
 		return &HeldError{Object: Object{Type: row.ObjectType, ID: row.ObjectID}, Holder: Holder{
-			Owner:     Owner{Operator: row.OldOperatorID, Department: row.OldDepartmentID},
-			ExpiresAt: row.ExpiresTS.Time,
-			Left:      seconds(row.SecondsLeft),
+			Owner:      Owner{Operator: row.OldOperatorID, Department: row.OldDepartmentID},
+			AcquiredAt: row.AcquiredTS.Time,
+			ExpiresAt:  row.ExpiresTS.Time,
+			Left:       seconds(row.SecondsLeft),
 		}}
 	}
 	return ErrNotHeld

@@ -54,6 +54,7 @@ type holder struct {
 	Operator    foreign       `json:"operator" jsonschema:"who holds the object"`
 	Department  foreign       `json:"department" jsonschema:"the holder's department; may be empty"`
 	Fence       applock.Fence `json:"fence" jsonschema:"the fence of the holder's grant, which is not yours; 0 if it is not known"`
+	SinceTS     string        `json:"since_ts" jsonschema:"since when, UTC; empty if it is not known"`
 	ExpiresTS   string        `json:"expires_ts" jsonschema:"when the lock ends unless it is renewed, UTC; empty if it is not known"`
 	SecondsLeft int64         `json:"seconds_left" jsonschema:"how many seconds are left until expires_ts; 0 if it is not known"`
 	Note        foreign       `json:"note" jsonschema:"why the holder holds it; may be empty"`
@@ -97,7 +98,7 @@ func (a answer) advise(format string, args ...any) answer {
 func holderOf(by applock.Holder) *holder {
 	return &holder{
 		Operator: foreignText(by.Owner.Operator), Department: foreignText(by.Owner.Department), Fence: by.Fence,
-		ExpiresTS: timestamp(by.ExpiresAt), SecondsLeft: seconds(by.Left), Note: foreignText(by.Note),
+		SinceTS: timestamp(by.AcquiredAt), ExpiresTS: timestamp(by.ExpiresAt), SecondsLeft: seconds(by.Left), Note: foreignText(by.Note),
 	}
 }
 

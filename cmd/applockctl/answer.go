@@ -75,6 +75,7 @@ func newAnswer(object applock.Object, owner applock.Owner) lockAnswer {
 func (l *lockAnswer) heldBy(outcome applock.Outcome, holder applock.Holder) {
 	l.Outcome, l.Fence, l.Note = outcome, holder.Fence, holder.Note
 	l.Holder, l.HolderDepartment = holder.Owner.Operator, holder.Owner.Department
+	l.AcquiredTS = table.Timestamp(holder.AcquiredAt)
 	l.ExpiresTS, l.SecondsLeft = table.Timestamp(holder.ExpiresAt), table.WholeSeconds(holder.Left)
 }
 
@@ -82,15 +83,15 @@ func (l *lockAnswer) refusedBy(holder applock.Holder) { l.heldBy(applock.Outcome
 
 func (l *lockAnswer) grantedTo(grant applock.Grant) {
 	l.heldBy(grant.Outcome, applock.Holder{
-		Owner: grant.Owner, Fence: grant.Fence, ExpiresAt: grant.ExpiresAt, Left: grant.Left, Note: grant.Note,
+		Owner: grant.Owner, Fence: grant.Fence, AcquiredAt: grant.AcquiredAt, ExpiresAt: grant.ExpiresAt, Left: grant.Left, Note: grant.Note,
 	})
 }
 
 func (l *lockAnswer) heldAs(lock applock.Lock) {
 	l.heldBy(applock.OutcomeHeld, applock.Holder{
-		Owner: lock.Owner, Fence: lock.Fence, ExpiresAt: lock.ExpiresAt, Left: lock.Left, Note: lock.Note,
+		Owner: lock.Owner, Fence: lock.Fence, AcquiredAt: lock.AcquiredAt, ExpiresAt: lock.ExpiresAt, Left: lock.Left, Note: lock.Note,
 	})
-	l.AcquiredTS, l.LockTS = table.Timestamp(lock.AcquiredAt), table.Timestamp(lock.LockedAt)
+	l.LockTS = table.Timestamp(lock.LockedAt)
 }
 
 // wantedBy returns what a waiter or an asker wants: its object, with the holder and the time left.
@@ -106,6 +107,7 @@ func (l lockAnswer) fields() []table.Field {
 		{Title: "OBJECT", Value: l.object()},
 		{Title: "HOLDER", Value: l.Holder},
 		{Title: "DEPARTMENT", Value: l.HolderDepartment},
+		{Title: "SINCE", Value: l.AcquiredTS},
 		{Title: "LEFT", Value: table.Lasting(l.SecondsLeft)},
 		{Title: "FENCE", Value: l.Fence},
 		{Title: "EXPIRES", Value: l.ExpiresTS, Wide: true},

@@ -162,9 +162,9 @@ type goResult struct {
 func goResults() []goResult {
 	owner := applock.Owner{Operator: "jdoe", Department: "sales"}
 	object, moment := applock.Object{Type: "customer", ID: "42"}, time.Unix(1, 0)
-	holder := applock.Holder{Owner: owner, Fence: 7, ExpiresAt: moment, Left: time.Hour, Note: "a < b"}
+	holder := applock.Holder{Owner: owner, Fence: 7, AcquiredAt: moment, ExpiresAt: moment, Left: time.Hour, Note: "a < b"}
 	grant := applock.Grant{
-		Object: object, Owner: owner, Fence: 7, ExpiresAt: moment, Left: time.Hour, Outcome: applock.OutcomeTaken, Note: "why", From: owner,
+		Object: object, Owner: owner, Fence: 7, AcquiredAt: moment, ExpiresAt: moment, Left: time.Hour, Outcome: applock.OutcomeTaken, Note: "why", From: owner,
 	}
 	granted, refused := newAnswer(object, owner), newAnswer(object, owner)
 	granted.grantedTo(grant)
@@ -186,8 +186,8 @@ func goResults() []goResult {
 	event := applock.Event{ID: 9, At: moment, Object: object, Kind: applock.EventTaken, Actor: "mlee", From: owner, FromFence: 7, ToFence: 8}
 	taken := takeAnswer{lockAnswer: granted, FormerHolder: owner.Operator, FormerHolderDepartment: owner.Department}
 	return []goResult{
-		{"take", grant, taken, "acquired_ts lock_ts"}, // only inquire and list tell them
-		{"get", &applock.HeldError{Object: object, Holder: holder}, refused, "operator_id department_id acquired_ts lock_ts"},
+		{"take", grant, taken, "lock_ts"}, // only inquire and list tell it
+		{"get", &applock.HeldError{Object: object, Holder: holder}, refused, "operator_id department_id lock_ts"},
 		{"list", lock, listedLockOf(lock), "operator_id department_id"}, // which are empty
 		{"release --all", change, changedLock(change, owner), "operator_id department_id acquired_ts lock_ts note"},
 		{"list --waiting", waiter, listedWaiterOf(waiter), "fence acquired_ts lock_ts expires_ts note"}, // no waiter tells them

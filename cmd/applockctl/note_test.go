@@ -15,7 +15,7 @@ func TestNoteInRefusals(t *testing.T) {
 	const quoted = `, "one\ntwo \x1b[31m\u202e"`
 	for _, command := range []string{"run customer:42 -- true", "get customer:42 --operator asmith --wait 1s"} {
 		got := u.run(t, strings.Fields(command)...)
-		if !strings.Contains(got.stderr, "held by jdoe (sales) until ") || !strings.Contains(got.stderr, quoted) {
+		if !strings.Contains(got.stderr, "held by jdoe (sales) since ") || !strings.Contains(got.stderr, quoted) {
 			t.Errorf("%s: %q, want the holder and %s", command, got.stderr, quoted)
 		}
 		if strings.ContainsAny(got.stdout+got.stderr, "\x1b\u202e") {

@@ -417,7 +417,7 @@ func testProcessOutput(t *testing.T, b binary) {
 		code    int
 		told    string
 	}{
-		{">/dev/full", exitUnknown, "no space left on device; the call has had its effect: ACQUIRED, object customer:0, holder jdoe, left "},
+		{">/dev/full", exitUnknown, "no space left on device; the call has had its effect: ACQUIRED, object customer:0, holder jdoe, since "},
 		{"--output json >/dev/full", exitUnknown, "the call has had its effect: ACQUIRED"},
 		{">/dev/full 2>/dev/full", exitUnknown, ""},
 		{">/dev/full 2>&-", exitUnknown, ""},

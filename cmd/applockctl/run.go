@@ -183,7 +183,8 @@ func (a *app) conflict(operation string, held *applock.HeldError, j job) error {
 		return nil
 	}
 	shown := *held
-	shown.Holder.ExpiresAt = held.Holder.ExpiresAt.In(a.style().Zone)
+	zone := a.style().Zone
+	shown.Holder.AcquiredAt, shown.Holder.ExpiresAt = held.Holder.AcquiredAt.In(zone), held.Holder.ExpiresAt.In(zone)
 	a.complain("%s: %s: %s", program, operation, oneLine(shown.Error()))
 	return &endedError{code: j.conflictCode}
 }

@@ -129,7 +129,7 @@ func runsWithLock(t *testing.T, u user) {
 	u.must(t, "run", "job:nightly", "--", "true")
 
 	u.must(t, "get", "job:nightly", "--operator", "jdoe")
-	u.run(t, "run", "job:nightly", "--", "sh", "-c", "rm "+file).check(t, exitConflict, "applockctl: run job:nightly: held by jdoe until ")
+	u.run(t, "run", "job:nightly", "--", "sh", "-c", "rm "+file).check(t, exitConflict, "applockctl: run job:nightly: held by jdoe since ")
 	u.run(t, "run", "job:nightly", "--conflict-exit-code", "9", "--", "sh", "-c", "rm "+file).check(t, 9)
 	if got := u.must(t, "run", "job:nightly", "--skip-if-held", "--", "sh", "-c", "rm "+file); got.stdout+got.stderr != "" {
 		t.Errorf("it prints %s%s", got.stdout, got.stderr)

@@ -157,12 +157,12 @@ func checkOneGranted(t *testing.T, results []result) {
 	for _, got := range results {
 		fields := strings.Fields(got.stdout)
 		switch {
-		case got.stderr != "" || len(fields) < 10:
+		case got.stderr != "" || len(fields) < 11:
 			t.Errorf("exit code %d: %s%s", got.code, got.stdout, got.stderr)
-		case got.code == exitYes && fields[7] == "ACQUIRED":
-			granted[fields[9]] = true
-		case got.code == exitNo && fields[7] == "HELD":
-			holders[fields[9]] = true
+		case got.code == exitYes && fields[8] == "ACQUIRED":
+			granted[fields[10]] = true
+		case got.code == exitNo && fields[8] == "HELD":
+			holders[fields[10]] = true
 		default:
 			t.Errorf("exit code %d: %s", got.code, got.stdout)
 		}

@@ -34,7 +34,7 @@ func TestGetWaits(t *testing.T) {
 	time.Sleep(3500 * time.Millisecond)
 	u.must(t, "release", "customer:42", "--operator", "jdoe")
 	got := <-results
-	got.check(t, exitYes, "customer:42 is held by jdoe (sales) until ", "waiting 1m at the most")
+	got.check(t, exitYes, "customer:42 is held by jdoe (sales) since ", "waiting 1m at the most")
 	if !strings.HasPrefix(got.stdout, "OUTCOME") || !strings.Contains(got.stdout, "ACQUIRED") {
 		t.Errorf("got %s", got.stdout)
 	}

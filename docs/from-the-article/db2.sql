@@ -37,6 +37,7 @@ BEGIN
     DECLARE v_lock_fl CHAR(1);
     DECLARE v_outcome VARCHAR(11);
     DECLARE v_fence BIGINT;
+    DECLARE v_acquired_ts TIMESTAMP;
     DECLARE v_expires_ts TIMESTAMP;
     DECLARE v_seconds_left BIGINT;
     DECLARE v_note VARCHAR(1020);
@@ -53,8 +54,8 @@ BEGIN
         'customer', v_object_id, p_operator_id, v_department_id,
         v_ttl_seconds, NULL,
         v_lock_fl, v_outcome,
-        v_old_operator_id, v_old_department_id, v_fence, v_expires_ts,
-        v_seconds_left, v_note
+        v_old_operator_id, v_old_department_id, v_fence, v_acquired_ts,
+        v_expires_ts, v_seconds_left, v_note
     );
     IF LENGTH(v_old_operator_id) > 8
         OR LENGTH(v_old_department_id) > 8
@@ -174,6 +175,7 @@ BEGIN
     DECLARE v_return_cd CHAR(1);
     DECLARE v_outcome VARCHAR(11);
     DECLARE v_fence BIGINT;
+    DECLARE v_acquired_ts TIMESTAMP;
     DECLARE v_expires_ts TIMESTAMP;
     DECLARE v_seconds_left BIGINT;
     DECLARE v_note VARCHAR(1020);
@@ -189,8 +191,8 @@ BEGIN
         'customer', v_object_id, p_from_operator_id,
         p_to_operator_id, p_to_department_id, v_ttl_seconds, NULL, NULL,
         v_return_cd, v_outcome,
-        v_old_operator_id, v_old_department_id, v_fence, v_expires_ts,
-        v_seconds_left
+        v_old_operator_id, v_old_department_id, v_fence, v_acquired_ts,
+        v_expires_ts, v_seconds_left
     );
     IF LENGTH(v_old_operator_id) > 8
         OR LENGTH(v_old_department_id) > 8

@@ -41,6 +41,7 @@ SQL SECURITY DEFINER
 BEGIN
     DECLARE v_outcome VARCHAR(11) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
     DECLARE v_fence BIGINT;
+    DECLARE v_acquired_ts DATETIME(6);
     DECLARE v_expires_ts DATETIME(6);
     DECLARE v_seconds_left BIGINT;
     DECLARE v_note VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
@@ -53,7 +54,8 @@ BEGIN
     END IF;
     CALL get_appl_lock(
         'customer', CAST(p_customer_id AS CHAR), p_operator_id, COALESCE(p_department_id, ''), 604800, NULL,
-        p_lock_fl, v_outcome, v_old_operator_id, v_old_department_id, v_fence, v_expires_ts, v_seconds_left, v_note
+        p_lock_fl, v_outcome, v_old_operator_id, v_old_department_id, v_fence, v_acquired_ts, v_expires_ts,
+        v_seconds_left, v_note
     );
     IF CHAR_LENGTH(v_old_operator_id) > 8 OR CHAR_LENGTH(v_old_department_id) > 8 THEN
         SET v_message = LEFT(CONCAT('get_customer_lock: holder too long for CHAR(8): ', v_old_operator_id, ', ', v_old_department_id), 128);
@@ -144,6 +146,7 @@ SQL SECURITY DEFINER
 BEGIN
     DECLARE v_outcome VARCHAR(11) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
     DECLARE v_fence BIGINT;
+    DECLARE v_acquired_ts DATETIME(6);
     DECLARE v_expires_ts DATETIME(6);
     DECLARE v_seconds_left BIGINT;
     DECLARE v_old_operator_id VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
@@ -156,7 +159,8 @@ BEGIN
     CALL transfer_appl_lock(
         'customer', CAST(p_customer_id AS CHAR), p_from_operator_id, p_to_operator_id, p_to_department_id, 604800,
         NULL, NULL,
-        p_return_cd, v_outcome, v_old_operator_id, v_old_department_id, v_fence, v_expires_ts, v_seconds_left
+        p_return_cd, v_outcome, v_old_operator_id, v_old_department_id, v_fence, v_acquired_ts, v_expires_ts,
+        v_seconds_left
     );
     IF CHAR_LENGTH(v_old_operator_id) > 8 OR CHAR_LENGTH(v_old_department_id) > 8 THEN
         SET v_message = LEFT(CONCAT('transfer_customer_lock: holder too long for CHAR(8): ', v_old_operator_id, ', ', v_old_department_id), 128);

@@ -15,6 +15,7 @@ func answerApplLock() Operation {
 			{"p_answer", In, Text, "`GIVE`: the asker gets it; `LATER` or `NO`: the asker's inbox shows the answer"},
 			{"p_reason", In, Text, "the message to the asker, for `GIVE` also to the history, up to 255 characters; NULL = empty"},
 			okFL(), outcome(), oldOperatorID(), oldDepartmentID(),
+			acquiredTS(),
 			{"p_expires_ts", Out, Timestamp, "`GIVEN`: when the asker's lock ends unless the asker calls get first; `TOLD` and `HELD`: when the lock ends; NULL when `FREE` or `GONE`"},
 			secondsLeft(),
 		},
@@ -46,6 +47,6 @@ func (r Routines) AnswerApplLock(ctx context.Context, params AnswerApplLockParam
 		params.ObjectType, params.ObjectID, params.OperatorID, params.Fence, params.AskerID, orNull(params.ClientID),
 		params.Answer, params.Reason,
 	}, func(result *Result) []any {
-		return append(result.holder(), &result.ExpiresTS, &result.SecondsLeft)
+		return append(result.holder(), &result.AcquiredTS, &result.ExpiresTS, &result.SecondsLeft)
 	})
 }

@@ -17,6 +17,7 @@ func askApplLock() Operation {
 			{"p_old_operator_id", Out, Text, "who holds it, when `ASKED`; who held it, when `GIVEN`; else empty"},
 			{"p_old_department_id", Out, Text, "that operator's department; else empty"},
 			{"p_fence", Out, Number, "fencing token of the new grant; 0 unless `GIVEN`"},
+			acquiredTS(),
 			{"p_expires_ts", Out, Timestamp, "when the lock ends; NULL when `FREE` or `WITHDRAWN`"},
 			secondsLeft(),
 		},

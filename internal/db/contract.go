@@ -208,6 +208,10 @@ func operatorID() Parameter {
 	return Parameter{"p_operator_id", In, Text, "the operator, 1 to 255 characters"}
 }
 
+func acquiredTS() Parameter {
+	return Parameter{"p_acquired_ts", Out, Timestamp, "start of the grant that ends at p_expires_ts; NULL where that is NULL"}
+}
+
 func secondsLeft() Parameter {
 	return Parameter{"p_seconds_left", Out, Number, "whole seconds from now to p_expires_ts, rounded up; 0 for none"}
 }

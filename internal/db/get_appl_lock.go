@@ -14,6 +14,7 @@ func getApplLock() Operation {
 			{"p_ok_fl", Out, FlagType, "`Y` or `N`"},
 			outcome(), oldOperatorID(), oldDepartmentID(),
 			{"p_fence", Out, Number, "fencing token of the grant; 0 when `HELD`"},
+			acquiredTS(),
 			{"p_expires_ts", Out, Timestamp, "when the lock ends: the caller's, or the holder's when `HELD`"},
 			secondsLeft(),
 			{"p_note", Out, Text, "the holder's note when `HELD`, the caller's own when `RENEWED`; else empty"},

@@ -20,6 +20,7 @@ func getApplLockPermit() Operation {
 			{"operator_id", Out, Text, "who holds the slot; empty when it has become free during the call"},
 			rowDepartmentID(),
 			{"fence", Out, Number, "fencing token of the slot's grant; 0 when it has become free"},
+			{"acquired_ts", Out, Timestamp, "start of the slot's grant; NULL when it has become free"},
 			{"expires_ts", Out, Timestamp, "when the slot's lock ends; NULL when it has become free"},
 			rowSecondsLeft(),
 			{"note", Out, Text, "the note of the slot's holder; empty when there is none, or when the slot has become free"},
@@ -48,10 +49,11 @@ type Permit struct {
 	Outcome Outcome
 	// SlotID is the object id of the slot.
 	SlotID string
-	// OperatorID, DepartmentID, Fence and ExpiresTS are zero for a slot that became free during the call.
+	// OperatorID, DepartmentID, Fence, AcquiredTS and ExpiresTS are zero for a slot that became free during the call.
 	OperatorID   string
 	DepartmentID string
 	Fence        int64
+	AcquiredTS   Moment
 	ExpiresTS    Moment
 	// SecondsLeft is the time until ExpiresTS by the database's clock, rounded up.
 	SecondsLeft int64
@@ -65,7 +67,7 @@ func (r Routines) GetApplLockPermit(ctx context.Context, params GetApplLockPermi
 		params.ObjectType, params.ObjectID, params.Permits, params.OperatorID, orNull(params.DepartmentID), orNull(params.TTLSeconds),
 	}, func(row *Permit) []any {
 		return []any{
-			&row.Outcome, &row.SlotID, &row.OperatorID, &row.DepartmentID, &row.Fence, &row.ExpiresTS, &row.SecondsLeft, &row.Note,
+			&row.Outcome, &row.SlotID, &row.OperatorID, &row.DepartmentID, &row.Fence, &row.AcquiredTS, &row.ExpiresTS, &row.SecondsLeft, &row.Note,
 		}
 	})
 }

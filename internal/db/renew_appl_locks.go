@@ -14,6 +14,7 @@ func renewApplLocks() Operation {
 			{"outcome", Out, Text, "the answer in one word"},
 			{"old_operator_id", Out, Text, "who holds it, when `HELD`; else empty"},
 			{"old_department_id", Out, Text, "the holder's department, when `HELD`; else empty"},
+			{"acquired_ts", Out, Timestamp, "start of the holder's grant, when `HELD`; else NULL"},
 			{"expires_ts", Out, Timestamp, "when the lock ends: the grant's, or the holder's when `HELD`; NULL when `FREE`"},
 			rowSecondsLeft(),
 		},
@@ -53,6 +54,8 @@ type RenewedGrant struct {
 	// OldOperatorID and OldDepartmentID are the holder's when Held, else empty.
 	OldOperatorID   string
 	OldDepartmentID string
+	// AcquiredTS is the start of the holder's grant when Held, else zero.
+	AcquiredTS Moment
 	// ExpiresTS is when the caller's lock ends, or the holder's when Held; zero when Free.
 	ExpiresTS Moment
 	// SecondsLeft is the time until ExpiresTS by the database's clock, rounded up; zero for none.
@@ -62,7 +65,7 @@ type RenewedGrant struct {
 // Columns returns the columns of a row of renew_appl_locks, for Rows.
 func (g *RenewedGrant) Columns() []any {
 	return []any{
-		&g.ObjectType, &g.ObjectID, &g.Outcome, &g.OldOperatorID, &g.OldDepartmentID, &g.ExpiresTS, &g.SecondsLeft,
+		&g.ObjectType, &g.ObjectID, &g.Outcome, &g.OldOperatorID, &g.OldDepartmentID, &g.AcquiredTS, &g.ExpiresTS, &g.SecondsLeft,
 	}
 }
 

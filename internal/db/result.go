@@ -9,6 +9,8 @@ type Result struct {
 	OldDepartmentID string
 	// Fence is that of the grant that the operation has begun or renewed.
 	Fence int64
+	// AcquiredTS is the start of the grant that ends at ExpiresTS, zero for none.
+	AcquiredTS Moment
 	// ExpiresTS is when the object's lock ends, zero for none.
 	ExpiresTS Moment
 	// SecondsLeft is the time until ExpiresTS by the database's clock, rounded up; zero for none.
@@ -24,7 +26,7 @@ func (r *Result) outcome() []any { return []any{&r.OkFL, &r.Outcome} }
 func (r *Result) holder() []any { return append(r.outcome(), &r.OldOperatorID, &r.OldDepartmentID) }
 
 func (r *Result) grant() []any {
-	return append(r.holder(), &r.Fence, &r.ExpiresTS, &r.SecondsLeft)
+	return append(r.holder(), &r.Fence, &r.AcquiredTS, &r.ExpiresTS, &r.SecondsLeft)
 }
 
 // Get returns the columns of get_appl_lock_row, for Rows.

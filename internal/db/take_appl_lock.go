@@ -17,6 +17,7 @@ func takeApplLock() Operation {
 			{"p_old_operator_id", Out, Text, "who held it, when `TAKEN` from another operator; who holds it, when `HELD`; else empty"},
 			{"p_old_department_id", Out, Text, "that operator's department; else empty"},
 			{"p_fence", Out, Number, "fencing token of the new grant; 0 unless `TAKEN`"},
+			acquiredTS(),
 			{"p_expires_ts", Out, Timestamp, "when the lock ends; NULL when `FREE`"},
 			secondsLeft(),
 		},

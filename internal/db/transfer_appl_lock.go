@@ -16,6 +16,7 @@ func transferApplLock() Operation {
 			reason(),
 			okFL(), outcome(), oldOperatorID(), oldDepartmentID(),
 			{"p_fence", Out, Number, "fencing token of the new grant; 0 unless `TRANSFERRED`"},
+			acquiredTS(),
 			{"p_expires_ts", Out, Timestamp, "when the lock ends; NULL when `FREE`"},
 			secondsLeft(),
 		},

@@ -174,6 +174,7 @@ CREATE OR REPLACE PROCEDURE appl_lock_move (
     OUT p_old_operator_id VARCHAR(256),
     OUT p_old_department_id VARCHAR(256),
     OUT p_fence BIGINT,
+    OUT p_acquired_ts TIMESTAMP,
     OUT p_expires_ts TIMESTAMP,
     OUT p_seconds_left BIGINT
 )
@@ -183,7 +184,7 @@ NOT DETERMINISTIC
 MODIFIES SQL DATA
 main: BEGIN
     DECLARE v_round, v_rows, v_policies, v_changed INTEGER DEFAULT 0;
-    DECLARE v_begun, v_now, v_lock_ts, v_expires_ts, v_old_lock_ts, v_old_expires_ts, v_old_released_ts TIMESTAMP;
+    DECLARE v_begun, v_now, v_lock_ts, v_expires_ts, v_old_acquired_ts, v_old_lock_ts, v_old_expires_ts, v_old_released_ts TIMESTAMP;
     DECLARE v_old_operator_id, v_old_department_id VARCHAR(256);
     DECLARE v_fence, v_old_fence, v_ttl_seconds, v_old_ttl_seconds, v_default_ttl_seconds, v_longest_ttl_seconds, v_first_seconds BIGINT;
 
@@ -191,6 +192,7 @@ main: BEGIN
     SET p_old_operator_id = '';
     SET p_old_department_id = '';
     SET p_fence = 0;
+    SET p_acquired_ts = NULL;
     SET p_expires_ts = NULL;
     SET p_seconds_left = 0;
     SET CURRENT LOCK TIMEOUT 1;
@@ -199,11 +201,11 @@ main: BEGIN
 
         -- S1: who holds it? The aggregates always return one row.
         SELECT
-            COUNT(*), MAX(l.operator_id), MAX(l.department_id), MAX(l.fence), MAX(l.lock_ts), MAX(l.ttl_seconds),
-            MAX(l.expires_ts), MAX(l.released_ts)
+            COUNT(*), MAX(l.operator_id), MAX(l.department_id), MAX(l.fence), MAX(l.acquired_ts), MAX(l.lock_ts),
+            MAX(l.ttl_seconds), MAX(l.expires_ts), MAX(l.released_ts)
         INTO
-            v_rows, v_old_operator_id, v_old_department_id, v_old_fence, v_old_lock_ts, v_old_ttl_seconds,
-            v_old_expires_ts, v_old_released_ts
+            v_rows, v_old_operator_id, v_old_department_id, v_old_fence, v_old_acquired_ts, v_old_lock_ts,
+            v_old_ttl_seconds, v_old_expires_ts, v_old_released_ts
         FROM appl_lock AS l
         WHERE l.object_type = p_object_type
             AND l.object_id = p_object_id
@@ -219,6 +221,7 @@ main: BEGIN
             SET p_outcome = 'HELD';
             SET p_old_operator_id = v_old_operator_id;
             SET p_old_department_id = v_old_department_id;
+            SET p_acquired_ts = v_old_acquired_ts;
             SET p_expires_ts = v_old_expires_ts;
             SET p_seconds_left = CAST(DAYS(v_old_expires_ts) - DAYS(v_now) AS BIGINT) * 86400
                 + MIDNIGHT_SECONDS(v_old_expires_ts) - MIDNIGHT_SECONDS(v_now)
@@ -292,6 +295,7 @@ main: BEGIN
                     expires_ts = v_expires_ts
                 WHERE l.object_type = p_object_type
                     AND l.object_id = p_object_id;
+                SET v_begun = v_now;
             END IF;
             CALL appl_lock_record(
                 v_now, p_object_type, p_object_id, p_event, p_actor_id, v_old_operator_id, v_old_department_id,
@@ -301,6 +305,7 @@ main: BEGIN
             SET p_old_operator_id = v_old_operator_id;
             SET p_old_department_id = v_old_department_id;
             SET p_fence = v_fence;
+            SET p_acquired_ts = v_begun;
             SET p_expires_ts = v_expires_ts;
             SET p_seconds_left = v_first_seconds;
             LEAVE main;
@@ -706,6 +711,7 @@ CREATE OR REPLACE PROCEDURE answer_appl_lock (
     OUT p_outcome VARCHAR(11),
     OUT p_old_operator_id VARCHAR(1020),
     OUT p_old_department_id VARCHAR(256),
+    OUT p_acquired_ts TIMESTAMP,
     OUT p_expires_ts TIMESTAMP,
     OUT p_seconds_left BIGINT
 )
@@ -716,7 +722,7 @@ MODIFIES SQL DATA
 main: BEGIN
     DECLARE v_object_type, v_object_id, v_operator_id, v_asker_id, v_client_id, v_answer, v_reason VARCHAR(4000);
     DECLARE v_rows, v_changed INTEGER DEFAULT 0;
-    DECLARE v_now, v_expires_ts, v_old_expires_ts, v_old_released_ts TIMESTAMP;
+    DECLARE v_now, v_acquired_ts, v_expires_ts, v_old_acquired_ts, v_old_expires_ts, v_old_released_ts TIMESTAMP;
     DECLARE v_old_fence, v_new_fence, v_seconds_left BIGINT;
     DECLARE v_old_operator_id, v_old_department_id, v_department_id VARCHAR(256);
     DECLARE v_outcome VARCHAR(11);
@@ -725,6 +731,7 @@ main: BEGIN
     SET p_outcome = '';
     SET p_old_operator_id = '';
     SET p_old_department_id = '';
+    SET p_acquired_ts = NULL;
     SET p_expires_ts = NULL;
     SET p_seconds_left = 0;
     SET v_object_type = RTRIM(COALESCE(p_object_type, ''));
@@ -763,8 +770,8 @@ main: BEGIN
 
     SET CURRENT LOCK TIMEOUT 1;
     -- S1: does the operator hold it by that grant? The aggregates always return one row.
-    SELECT COUNT(*), MAX(l.operator_id), MAX(l.department_id), MAX(l.fence), MAX(l.expires_ts), MAX(l.released_ts)
-    INTO v_rows, v_old_operator_id, v_old_department_id, v_old_fence, v_old_expires_ts, v_old_released_ts
+    SELECT COUNT(*), MAX(l.operator_id), MAX(l.department_id), MAX(l.fence), MAX(l.acquired_ts), MAX(l.expires_ts), MAX(l.released_ts)
+    INTO v_rows, v_old_operator_id, v_old_department_id, v_old_fence, v_old_acquired_ts, v_old_expires_ts, v_old_released_ts
     FROM appl_lock AS l
     WHERE l.object_type = v_object_type
         AND l.object_id = v_object_id
@@ -777,6 +784,7 @@ main: BEGIN
         SET p_outcome = 'HELD';
         SET p_old_operator_id = v_old_operator_id;
         SET p_old_department_id = v_old_department_id;
+        SET p_acquired_ts = v_old_acquired_ts;
         SET p_expires_ts = v_old_expires_ts;
         SET p_seconds_left = CAST(DAYS(v_old_expires_ts) - DAYS(v_now) AS BIGINT) * 86400
             + MIDNIGHT_SECONDS(v_old_expires_ts) - MIDNIGHT_SECONDS(v_now)
@@ -814,6 +822,7 @@ main: BEGIN
     ELSEIF v_answer <> 'GIVE' THEN
         SET p_ok_fl = 'Y';
         SET p_outcome = 'TOLD';
+        SET p_acquired_ts = v_old_acquired_ts;
         SET p_expires_ts = v_old_expires_ts;
         SET p_seconds_left = CAST(DAYS(v_old_expires_ts) - DAYS(v_now) AS BIGINT) * 86400
             + MIDNIGHT_SECONDS(v_old_expires_ts) - MIDNIGHT_SECONDS(v_now)
@@ -838,9 +847,11 @@ main: BEGIN
     -- S3: grant it to the asker, and remove the asker's requests.
     CALL appl_lock_move(
         v_object_type, v_object_id, v_operator_id, p_fence, v_asker_id, v_department_id, NULL, 'GIVEN', v_operator_id, v_reason, NULL, 60,
-        v_outcome, v_old_operator_id, v_old_department_id, v_new_fence, v_expires_ts, v_seconds_left
+        v_outcome, v_old_operator_id, v_old_department_id, v_new_fence, v_acquired_ts, v_expires_ts,
+        v_seconds_left
     );
     SET p_outcome = v_outcome;
+    SET p_acquired_ts = v_acquired_ts;
     SET p_expires_ts = v_expires_ts;
     SET p_seconds_left = v_seconds_left;
     IF v_outcome = 'GIVEN' THEN
@@ -881,11 +892,12 @@ BEGIN
     DECLARE v_outcome VARCHAR(11);
     DECLARE v_old_operator_id VARCHAR(1020);
     DECLARE v_old_department_id VARCHAR(256);
+    DECLARE v_acquired_ts TIMESTAMP;
     DECLARE v_expires_ts TIMESTAMP;
     DECLARE v_seconds_left BIGINT;
     CALL answer_appl_lock(
         p_object_type, p_object_id, p_operator_id, p_fence, p_asker_id, p_client_id, p_answer, p_reason,
-        v_ok_fl, v_outcome, v_old_operator_id, v_old_department_id, v_expires_ts, v_seconds_left
+        v_ok_fl, v_outcome, v_old_operator_id, v_old_department_id, v_acquired_ts, v_expires_ts, v_seconds_left
     );
     BEGIN
         DECLARE answer CURSOR WITH RETURN FOR
@@ -894,6 +906,7 @@ BEGIN
                 v_outcome AS p_outcome,
                 v_old_operator_id AS p_old_operator_id,
                 v_old_department_id AS p_old_department_id,
+                v_acquired_ts AS p_acquired_ts,
                 v_expires_ts AS p_expires_ts,
                 v_seconds_left AS p_seconds_left
             FROM SYSIBM.SYSDUMMY1;
@@ -934,6 +947,7 @@ CREATE OR REPLACE PROCEDURE ask_appl_lock (
     OUT p_old_operator_id VARCHAR(1020),
     OUT p_old_department_id VARCHAR(256),
     OUT p_fence BIGINT,
+    OUT p_acquired_ts TIMESTAMP,
     OUT p_expires_ts TIMESTAMP,
     OUT p_seconds_left BIGINT
 )
@@ -945,7 +959,7 @@ main: BEGIN
     DECLARE v_object_type, v_object_id, v_operator_id, v_department_id, v_client_id, v_message VARCHAR(4000);
     DECLARE v_round, v_rows, v_changed INTEGER DEFAULT 0;
     DECLARE v_now, v_until_ts, v_ask_ends_ts, v_shown_ts, v_answered_ts, v_edited_ts, v_silent_ts TIMESTAMP;
-    DECLARE v_expires_ts, v_old_lock_ts, v_old_expires_ts, v_old_released_ts TIMESTAMP;
+    DECLARE v_acquired_ts, v_expires_ts, v_old_acquired_ts, v_old_lock_ts, v_old_expires_ts, v_old_released_ts TIMESTAMP;
     DECLARE v_fence, v_seconds_left, v_old_fence, v_old_ttl_seconds, v_yield_after_seconds BIGINT;
     DECLARE v_old_operator_id, v_old_department_id VARCHAR(256);
     DECLARE v_outcome VARCHAR(11);
@@ -955,6 +969,7 @@ main: BEGIN
     SET p_old_operator_id = '';
     SET p_old_department_id = '';
     SET p_fence = 0;
+    SET p_acquired_ts = NULL;
     SET p_expires_ts = NULL;
     SET p_seconds_left = 0;
     SET v_object_type = RTRIM(COALESCE(p_object_type, ''));
@@ -995,11 +1010,11 @@ main: BEGIN
 
         -- S1: who holds it, and how long may the holder leave a request unanswered?
         SELECT
-            COUNT(*), MAX(l.operator_id), MAX(l.department_id), MAX(l.fence), MAX(l.lock_ts), MAX(l.ttl_seconds),
-            MAX(l.expires_ts), MAX(l.released_ts), MAX(p.yield_after_seconds)
+            COUNT(*), MAX(l.operator_id), MAX(l.department_id), MAX(l.fence), MAX(l.acquired_ts), MAX(l.lock_ts),
+            MAX(l.ttl_seconds), MAX(l.expires_ts), MAX(l.released_ts), MAX(p.yield_after_seconds)
         INTO
-            v_rows, v_old_operator_id, v_old_department_id, v_old_fence, v_old_lock_ts, v_old_ttl_seconds,
-            v_old_expires_ts, v_old_released_ts, v_yield_after_seconds
+            v_rows, v_old_operator_id, v_old_department_id, v_old_fence, v_old_acquired_ts, v_old_lock_ts,
+            v_old_ttl_seconds, v_old_expires_ts, v_old_released_ts, v_yield_after_seconds
         FROM appl_lock AS l
         LEFT OUTER JOIN appl_lock_policy AS p
             ON p.object_type = l.object_type
@@ -1027,6 +1042,7 @@ main: BEGIN
             IF v_outcome = 'WITHDRAWN' THEN
                 SET p_ok_fl = 'Y';
             ELSEIF v_outcome = 'OWN' THEN
+                SET p_acquired_ts = v_old_acquired_ts;
                 SET p_expires_ts = v_old_expires_ts;
                 SET p_seconds_left = CAST(DAYS(v_old_expires_ts) - DAYS(v_now) AS BIGINT) * 86400
                     + MIDNIGHT_SECONDS(v_old_expires_ts) - MIDNIGHT_SECONDS(v_now)
@@ -1083,6 +1099,7 @@ main: BEGIN
             SET p_outcome = 'ASKED';
             SET p_old_operator_id = v_old_operator_id;
             SET p_old_department_id = v_old_department_id;
+            SET p_acquired_ts = v_old_acquired_ts;
             SET p_expires_ts = v_old_expires_ts;
             SET p_seconds_left = CAST(DAYS(v_old_expires_ts) - DAYS(v_now) AS BIGINT) * 86400
                 + MIDNIGHT_SECONDS(v_old_expires_ts) - MIDNIGHT_SECONDS(v_now)
@@ -1115,11 +1132,13 @@ main: BEGIN
                 CALL appl_lock_move(
                     v_object_type, v_object_id, v_old_operator_id, v_old_fence, v_operator_id, v_department_id, NULL,
                     'YIELDED', v_operator_id, 'no answer for ' || CAST(v_yield_after_seconds AS VARCHAR(20)) || ' s', v_old_lock_ts, 60,
-                    v_outcome, v_old_operator_id, v_old_department_id, v_fence, v_expires_ts, v_seconds_left
+                    v_outcome, v_old_operator_id, v_old_department_id, v_fence, v_acquired_ts, v_expires_ts,
+                    v_seconds_left
                 );
                 IF v_outcome = 'YIELDED' THEN
                     SET p_outcome = 'GIVEN';
                     SET p_fence = v_fence;
+                    SET p_acquired_ts = v_acquired_ts;
                     SET p_expires_ts = v_expires_ts;
                     SET p_seconds_left = v_seconds_left;
                     DELETE FROM appl_lock_ask
@@ -1160,11 +1179,12 @@ BEGIN
     DECLARE v_old_operator_id VARCHAR(1020);
     DECLARE v_old_department_id VARCHAR(256);
     DECLARE v_fence BIGINT;
+    DECLARE v_acquired_ts TIMESTAMP;
     DECLARE v_expires_ts TIMESTAMP;
     DECLARE v_seconds_left BIGINT;
     CALL ask_appl_lock(
         p_object_type, p_object_id, p_operator_id, p_department_id, p_client_id, p_message, p_wait_seconds,
-        v_ok_fl, v_outcome, v_old_operator_id, v_old_department_id, v_fence, v_expires_ts, v_seconds_left
+        v_ok_fl, v_outcome, v_old_operator_id, v_old_department_id, v_fence, v_acquired_ts, v_expires_ts, v_seconds_left
     );
     BEGIN
         DECLARE answer CURSOR WITH RETURN FOR
@@ -1174,6 +1194,7 @@ BEGIN
                 v_old_operator_id AS p_old_operator_id,
                 v_old_department_id AS p_old_department_id,
                 v_fence AS p_fence,
+                v_acquired_ts AS p_acquired_ts,
                 v_expires_ts AS p_expires_ts,
                 v_seconds_left AS p_seconds_left
             FROM SYSIBM.SYSDUMMY1;
@@ -1384,6 +1405,7 @@ CREATE OR REPLACE PROCEDURE get_appl_lock (
     OUT p_old_operator_id VARCHAR(1020),
     OUT p_old_department_id VARCHAR(256),
     OUT p_fence BIGINT,
+    OUT p_acquired_ts TIMESTAMP,
     OUT p_expires_ts TIMESTAMP,
     OUT p_seconds_left BIGINT,
     OUT p_note VARCHAR(1020)
@@ -1410,6 +1432,7 @@ main: BEGIN
     SET p_old_operator_id = '';
     SET p_old_department_id = '';
     SET p_fence = 0;
+    SET p_acquired_ts = NULL;
     SET p_expires_ts = NULL;
     SET p_seconds_left = 0;
     SET p_note = '';
@@ -1470,6 +1493,7 @@ main: BEGIN
                 SET p_outcome = 'HELD';
                 SET p_old_operator_id = v_old_operator_id;
                 SET p_old_department_id = v_old_department_id;
+                SET p_acquired_ts = v_old_acquired_ts;
                 SET p_expires_ts = v_old_expires_ts;
                 SET p_note = v_old_note;
                 SET p_seconds_left = CAST(DAYS(v_old_expires_ts) - DAYS(v_now) AS BIGINT) * 86400
@@ -1606,6 +1630,7 @@ main: BEGIN
             SET p_ok_fl = 'Y';
             SET p_outcome = v_outcome;
             SET p_fence = v_fence;
+            SET p_acquired_ts = v_acquired_ts;
             SET p_expires_ts = v_expires_ts;
             SET p_note = CASE WHEN v_outcome = 'RENEWED' THEN v_old_note ELSE '' END;
             SET p_seconds_left = v_ttl_seconds;
@@ -1640,12 +1665,14 @@ BEGIN
     DECLARE v_old_operator_id VARCHAR(1020);
     DECLARE v_old_department_id VARCHAR(256);
     DECLARE v_fence BIGINT;
+    DECLARE v_acquired_ts TIMESTAMP;
     DECLARE v_expires_ts TIMESTAMP;
     DECLARE v_seconds_left BIGINT;
     DECLARE v_note VARCHAR(1020);
     CALL get_appl_lock(
         p_object_type, p_object_id, p_operator_id, p_department_id, p_ttl_seconds, p_new_fl,
-        v_ok_fl, v_outcome, v_old_operator_id, v_old_department_id, v_fence, v_expires_ts, v_seconds_left, v_note
+        v_ok_fl, v_outcome, v_old_operator_id, v_old_department_id, v_fence, v_acquired_ts, v_expires_ts,
+        v_seconds_left, v_note
     );
     BEGIN
         DECLARE answer CURSOR WITH RETURN FOR
@@ -1655,6 +1682,7 @@ BEGIN
                 v_old_operator_id AS p_old_operator_id,
                 v_old_department_id AS p_old_department_id,
                 v_fence AS p_fence,
+                v_acquired_ts AS p_acquired_ts,
                 v_expires_ts AS p_expires_ts,
                 v_seconds_left AS p_seconds_left,
                 v_note AS p_note
@@ -1693,7 +1721,7 @@ BEGIN
     DECLARE v_outcome VARCHAR(11);
     DECLARE v_old_operator_id, v_old_department_id VARCHAR(256);
     DECLARE v_fence, v_seconds_left BIGINT;
-    DECLARE v_expires_ts TIMESTAMP;
+    DECLARE v_acquired_ts, v_expires_ts TIMESTAMP;
     DECLARE v_note VARCHAR(1020);
 
     SET v_object_type = RTRIM(COALESCE(p_object_type, ''));
@@ -1773,7 +1801,7 @@ BEGIN
         SET v_chosen_id = v_object_id || '#' || CAST(v_chosen AS VARCHAR(4));
         CALL get_appl_lock(
             v_object_type, v_chosen_id, v_operator_id, v_department_id, p_ttl_seconds, NULL,
-            v_ok_fl, v_outcome, v_old_operator_id, v_old_department_id, v_fence, v_expires_ts,
+            v_ok_fl, v_outcome, v_old_operator_id, v_old_department_id, v_fence, v_acquired_ts, v_expires_ts,
             v_seconds_left, v_note
         );
         SET v_tried = v_tried || CAST(v_chosen AS VARCHAR(4)) || '#';
@@ -1788,6 +1816,7 @@ BEGIN
                     v_operator_id AS operator_id,
                     COALESCE(v_department_id, CASE WHEN v_outcome = 'RENEWED' THEN v_own_department_id END, '') AS department_id,
                     v_fence AS fence,
+                    v_acquired_ts AS acquired_ts,
                     v_expires_ts AS expires_ts,
                     v_seconds_left AS seconds_left,
                     v_note AS note
@@ -1810,6 +1839,7 @@ BEGIN
                     COALESCE(l.operator_id, '') AS operator_id,
                     COALESCE(l.department_id, '') AS department_id,
                     COALESCE(l.fence, 0) AS fence,
+                    l.acquired_ts,
                     l.expires_ts,
                     CASE WHEN l.expires_ts > v_now THEN CAST(DAYS(l.expires_ts) - DAYS(v_now) AS BIGINT) * 86400
                         + MIDNIGHT_SECONDS(l.expires_ts) - MIDNIGHT_SECONDS(v_now)
@@ -2982,7 +3012,7 @@ NOT DETERMINISTIC
 MODIFIES SQL DATA
 BEGIN
     DECLARE v_limit INTEGER;
-    DECLARE v_now, v_expires_ts TIMESTAMP;
+    DECLARE v_now, v_acquired_ts, v_expires_ts TIMESTAMP;
     DECLARE v_ok_fl, v_verdict CHAR(1);
     DECLARE v_outcome VARCHAR(11);
     DECLARE v_old_operator_id, v_old_department_id VARCHAR(256);
@@ -3021,7 +3051,8 @@ BEGIN
             CALL appl_lock_move(
                 c_object_type, c_object_id, p_from_operator_id, NULL, p_to_operator_id, p_to_department_id, p_ttl_seconds,
                 'TRANSFERRED', p_actor_id, p_reason, NULL, NULL,
-                v_outcome, v_old_operator_id, v_old_department_id, v_fence, v_expires_ts, v_seconds_left
+                v_outcome, v_old_operator_id, v_old_department_id, v_fence, v_acquired_ts, v_expires_ts,
+                v_seconds_left
             );
             SET v_verdict = CASE WHEN v_outcome = 'TRANSFERRED' THEN 'D' ELSE 'L' END;
         END IF;
@@ -3384,6 +3415,7 @@ BEGIN
                 END AS outcome,
                 CASE WHEN t.verdict = 'L' AND l.expires_ts > v_now THEN l.operator_id ELSE '' END AS old_operator_id,
                 CASE WHEN t.verdict = 'L' AND l.expires_ts > v_now THEN l.department_id ELSE '' END AS old_department_id,
+                CASE WHEN t.verdict = 'L' AND l.expires_ts > v_now THEN l.acquired_ts END AS acquired_ts,
                 CASE WHEN t.verdict <> 'L' OR l.expires_ts > v_now THEN l.expires_ts END AS expires_ts,
                 CASE
                     WHEN t.verdict = 'R' THEN t.ttl_seconds
@@ -3949,6 +3981,7 @@ CREATE OR REPLACE PROCEDURE take_appl_lock (
     OUT p_old_operator_id VARCHAR(1020),
     OUT p_old_department_id VARCHAR(256),
     OUT p_fence BIGINT,
+    OUT p_acquired_ts TIMESTAMP,
     OUT p_expires_ts TIMESTAMP,
     OUT p_seconds_left BIGINT
 )
@@ -3963,13 +3996,14 @@ main: BEGIN
     DECLARE v_outcome VARCHAR(11);
     DECLARE v_old_operator_id, v_old_department_id VARCHAR(256);
     DECLARE v_fence, v_seconds_left BIGINT;
-    DECLARE v_expires_ts TIMESTAMP;
+    DECLARE v_acquired_ts, v_expires_ts TIMESTAMP;
 
     SET p_ok_fl = 'N';
     SET p_outcome = '';
     SET p_old_operator_id = '';
     SET p_old_department_id = '';
     SET p_fence = 0;
+    SET p_acquired_ts = NULL;
     SET p_expires_ts = NULL;
     SET p_seconds_left = 0;
     SET v_object_type = RTRIM(COALESCE(p_object_type, ''));
@@ -4015,10 +4049,11 @@ main: BEGIN
     CALL appl_lock_move(
         v_object_type, v_object_id, NULL, p_expected_fence, v_operator_id, v_department_id, p_ttl_seconds, 'TAKEN', v_operator_id, v_reason,
         NULL, NULL,
-        v_outcome, v_old_operator_id, v_old_department_id, v_fence, v_expires_ts, v_seconds_left
+        v_outcome, v_old_operator_id, v_old_department_id, v_fence, v_acquired_ts, v_expires_ts, v_seconds_left
     );
     SET p_outcome = v_outcome;
     SET p_fence = v_fence;
+    SET p_acquired_ts = v_acquired_ts;
     SET p_expires_ts = v_expires_ts;
     SET p_seconds_left = v_seconds_left;
     IF v_outcome = 'TAKEN' THEN
@@ -4056,11 +4091,12 @@ BEGIN
     DECLARE v_old_operator_id VARCHAR(1020);
     DECLARE v_old_department_id VARCHAR(256);
     DECLARE v_fence BIGINT;
+    DECLARE v_acquired_ts TIMESTAMP;
     DECLARE v_expires_ts TIMESTAMP;
     DECLARE v_seconds_left BIGINT;
     CALL take_appl_lock(
         p_object_type, p_object_id, p_operator_id, p_department_id, p_reason, p_expected_fence, p_ttl_seconds,
-        v_ok_fl, v_outcome, v_old_operator_id, v_old_department_id, v_fence, v_expires_ts, v_seconds_left
+        v_ok_fl, v_outcome, v_old_operator_id, v_old_department_id, v_fence, v_acquired_ts, v_expires_ts, v_seconds_left
     );
     BEGIN
         DECLARE answer CURSOR WITH RETURN FOR
@@ -4070,6 +4106,7 @@ BEGIN
                 v_old_operator_id AS p_old_operator_id,
                 v_old_department_id AS p_old_department_id,
                 v_fence AS p_fence,
+                v_acquired_ts AS p_acquired_ts,
                 v_expires_ts AS p_expires_ts,
                 v_seconds_left AS p_seconds_left
             FROM SYSIBM.SYSDUMMY1;
@@ -4097,6 +4134,7 @@ CREATE OR REPLACE PROCEDURE transfer_appl_lock (
     OUT p_old_operator_id VARCHAR(1020),
     OUT p_old_department_id VARCHAR(256),
     OUT p_fence BIGINT,
+    OUT p_acquired_ts TIMESTAMP,
     OUT p_expires_ts TIMESTAMP,
     OUT p_seconds_left BIGINT
 )
@@ -4110,13 +4148,14 @@ main: BEGIN
     DECLARE v_outcome VARCHAR(11);
     DECLARE v_old_operator_id, v_old_department_id VARCHAR(256);
     DECLARE v_fence, v_seconds_left BIGINT;
-    DECLARE v_expires_ts TIMESTAMP;
+    DECLARE v_acquired_ts, v_expires_ts TIMESTAMP;
 
     SET p_ok_fl = 'N';
     SET p_outcome = '';
     SET p_old_operator_id = '';
     SET p_old_department_id = '';
     SET p_fence = 0;
+    SET p_acquired_ts = NULL;
     SET p_expires_ts = NULL;
     SET p_seconds_left = 0;
     SET v_object_type = RTRIM(COALESCE(p_object_type, ''));
@@ -4158,10 +4197,11 @@ main: BEGIN
     CALL appl_lock_move(
         v_object_type, v_object_id, v_from_operator_id, NULL, v_to_operator_id, v_to_department_id, p_ttl_seconds,
         'TRANSFERRED', COALESCE(v_actor_id, ''), v_reason, NULL, NULL,
-        v_outcome, v_old_operator_id, v_old_department_id, v_fence, v_expires_ts, v_seconds_left
+        v_outcome, v_old_operator_id, v_old_department_id, v_fence, v_acquired_ts, v_expires_ts, v_seconds_left
     );
     SET p_outcome = v_outcome;
     SET p_fence = v_fence;
+    SET p_acquired_ts = v_acquired_ts;
     SET p_expires_ts = v_expires_ts;
     SET p_seconds_left = v_seconds_left;
     IF v_outcome = 'TRANSFERRED' THEN
@@ -4199,12 +4239,13 @@ BEGIN
     DECLARE v_old_operator_id VARCHAR(1020);
     DECLARE v_old_department_id VARCHAR(256);
     DECLARE v_fence BIGINT;
+    DECLARE v_acquired_ts TIMESTAMP;
     DECLARE v_expires_ts TIMESTAMP;
     DECLARE v_seconds_left BIGINT;
     CALL transfer_appl_lock(
         p_object_type, p_object_id, p_from_operator_id, p_to_operator_id, p_to_department_id, p_ttl_seconds, p_actor_id,
         p_reason,
-        v_ok_fl, v_outcome, v_old_operator_id, v_old_department_id, v_fence, v_expires_ts, v_seconds_left
+        v_ok_fl, v_outcome, v_old_operator_id, v_old_department_id, v_fence, v_acquired_ts, v_expires_ts, v_seconds_left
     );
     BEGIN
         DECLARE answer CURSOR WITH RETURN FOR
@@ -4214,6 +4255,7 @@ BEGIN
                 v_old_operator_id AS p_old_operator_id,
                 v_old_department_id AS p_old_department_id,
                 v_fence AS p_fence,
+                v_acquired_ts AS p_acquired_ts,
                 v_expires_ts AS p_expires_ts,
                 v_seconds_left AS p_seconds_left
             FROM SYSIBM.SYSDUMMY1;

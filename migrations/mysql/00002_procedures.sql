@@ -231,6 +231,7 @@ CREATE PROCEDURE appl_lock_move(
     OUT p_old_operator_id VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_old_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_fence BIGINT,
+    OUT p_acquired_ts DATETIME(6),
     OUT p_expires_ts DATETIME(6),
     OUT p_seconds_left BIGINT
 )
@@ -270,8 +271,8 @@ main: BEGIN
     -- S1: who holds it?
     SET p_old_operator_id = '';
     SET p_old_department_id = '';
-    SELECT l.operator_id, l.department_id, l.fence, l.lock_ts, l.ttl_seconds, l.expires_ts
-    INTO p_old_operator_id, p_old_department_id, v_fence, v_lock_ts, v_ttl_seconds, v_expires_ts
+    SELECT l.operator_id, l.department_id, l.fence, l.acquired_ts, l.lock_ts, l.ttl_seconds, l.expires_ts
+    INTO p_old_operator_id, p_old_department_id, v_fence, p_acquired_ts, v_lock_ts, v_ttl_seconds, v_expires_ts
     FROM appl_lock AS l
     WHERE l.object_type = p_object_type
         AND l.object_id = p_object_id
@@ -298,6 +299,7 @@ main: BEGIN
         IF(p_first_seconds IS NULL, COALESCE(p_ttl_seconds, v_ttl_seconds), v_default_ttl_seconds), v_longest_ttl_seconds
     );
     SET p_seconds_left = LEAST(v_ttl_seconds, COALESCE(p_first_seconds, v_ttl_seconds));
+    SET p_acquired_ts = v_now;
     SET p_expires_ts = v_now + INTERVAL p_seconds_left SECOND;
     UPDATE appl_lock AS l
     SET l.operator_id = p_to_operator_id,
@@ -337,6 +339,7 @@ CREATE PROCEDURE appl_lock_holder(
     OUT p_holder_id VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_fence BIGINT,
+    OUT p_acquired_ts DATETIME(6),
     OUT p_lock_ts DATETIME(6),
     OUT p_ttl_seconds BIGINT,
     OUT p_expires_ts DATETIME(6)
@@ -347,8 +350,8 @@ SQL SECURITY DEFINER
 BEGIN
     DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
     IF p_lock THEN
-        SELECT l.operator_id, l.department_id, l.fence, l.lock_ts, l.ttl_seconds, l.expires_ts
-        INTO p_holder_id, p_department_id, p_fence, p_lock_ts, p_ttl_seconds, p_expires_ts
+        SELECT l.operator_id, l.department_id, l.fence, l.acquired_ts, l.lock_ts, l.ttl_seconds, l.expires_ts
+        INTO p_holder_id, p_department_id, p_fence, p_acquired_ts, p_lock_ts, p_ttl_seconds, p_expires_ts
         FROM appl_lock AS l
         WHERE l.object_type = p_object_type
             AND l.object_id = p_object_id
@@ -356,8 +359,8 @@ BEGIN
             AND l.expires_ts > UTC_TIMESTAMP(6)
         FOR UPDATE;
     ELSE
-        SELECT l.operator_id, l.department_id, l.fence, l.lock_ts, l.ttl_seconds, l.expires_ts
-        INTO p_holder_id, p_department_id, p_fence, p_lock_ts, p_ttl_seconds, p_expires_ts
+        SELECT l.operator_id, l.department_id, l.fence, l.acquired_ts, l.lock_ts, l.ttl_seconds, l.expires_ts
+        INTO p_holder_id, p_department_id, p_fence, p_acquired_ts, p_lock_ts, p_ttl_seconds, p_expires_ts
         FROM appl_lock AS l
         WHERE l.object_type = p_object_type
             AND l.object_id = p_object_id
@@ -725,11 +728,12 @@ DROP PROCEDURE IF EXISTS answer_appl_lock_core;
 --            the ttl. So an asker who has left blocks the object for 60 s only. It is an event that always reaches the former
 --            holder's inbox: every operator can read the fence, so another may have made the call.
 --            Y TOLD, after LATER and NO: the asker finds the answer in its inbox.
---            N HELD: another operator or grant holds the object; p_old_* and p_expires_ts tell who and until when.
+--            N HELD: another operator or grant holds the object; p_old_*, p_acquired_ts and p_expires_ts tell who, since and until
+--            when.
 --            N FREE: nobody holds it. N GONE: the asker is not listed any more. Nothing changed.
 -- In         p_operator_id: the holder. p_fence: its grant. p_client_id: the asker's program, NULL = any. p_answer: GIVE, LATER
 --            or NO. p_reason: NULL = empty.
--- Out        p_old_*: empty unless HELD. p_expires_ts: of the lock as it is now; NULL when FREE or GONE.
+-- Out        p_old_*: empty unless HELD. p_acquired_ts, p_expires_ts: of the lock as it is now; NULL when FREE or GONE.
 -- Raises     LK001 invalid argument. LK003 as appl_lock_move, or an upgrade is replacing the routine. 1205 after 1 s of waiting for
 --            another transaction. 1213 deadlock.
 -- Locks      S1 reads without a lock. S2 locks the asker's rows for the object, at REPEATABLE READ also the gaps around them,
@@ -755,6 +759,7 @@ CREATE PROCEDURE answer_appl_lock_core(
     OUT p_outcome VARCHAR(11) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_old_operator_id VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_old_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    OUT p_acquired_ts DATETIME(6),
     OUT p_expires_ts DATETIME(6),
     OUT p_seconds_left BIGINT
 )
@@ -802,7 +807,8 @@ BEGIN
     IF NOT v_open THEN
         -- S1: does the operator hold it by that grant?
         CALL appl_lock_holder(
-            FALSE, p_object_type, p_object_id, v_holder_id, v_holder_department_id, v_fence, v_lock_ts, v_ttl_seconds, v_expires_ts
+            FALSE, p_object_type, p_object_id, v_holder_id, v_holder_department_id, v_fence, p_acquired_ts, v_lock_ts, v_ttl_seconds,
+            v_expires_ts
         );
     END IF;
     IF v_open OR (v_holder_id = p_operator_id AND v_fence = p_fence) THEN
@@ -823,7 +829,8 @@ BEGIN
     IF v_open THEN
         -- S3: as S1, in a transaction, where the request's row comes first.
         CALL appl_lock_holder(
-            TRUE, p_object_type, p_object_id, v_holder_id, v_holder_department_id, v_fence, v_lock_ts, v_ttl_seconds, v_expires_ts
+            TRUE, p_object_type, p_object_id, v_holder_id, v_holder_department_id, v_fence, p_acquired_ts, v_lock_ts, v_ttl_seconds,
+            v_expires_ts
         );
     END IF;
     SET p_ok_fl = 'N';
@@ -839,6 +846,7 @@ BEGIN
         SET p_old_department_id = v_holder_department_id;
     ELSEIF v_client_id IS NULL THEN
         SET p_outcome = 'GONE';
+        SET p_acquired_ts = NULL;
         SET p_expires_ts = NULL;
         SET p_seconds_left = 0;
     ELSEIF p_answer = 'GIVE' THEN
@@ -854,7 +862,8 @@ BEGIN
         CALL appl_lock_move(
             'GIVEN', p_object_type, p_object_id, p_operator_id, p_fence, p_asker_id, v_department_id, NULL,
             p_operator_id, p_reason, NULL, 60,
-            p_ok_fl, p_outcome, p_old_operator_id, p_old_department_id, v_fence, p_expires_ts, p_seconds_left
+            p_ok_fl, p_outcome, p_old_operator_id, p_old_department_id, v_fence, p_acquired_ts, p_expires_ts,
+            p_seconds_left
         );
         IF p_ok_fl = 'Y' THEN
             CALL appl_lock_unask(p_object_type, p_object_id, p_asker_id);
@@ -897,6 +906,7 @@ CREATE PROCEDURE answer_appl_lock(
     OUT p_outcome VARCHAR(11) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_old_operator_id VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_old_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    OUT p_acquired_ts DATETIME(6),
     OUT p_expires_ts DATETIME(6),
     OUT p_seconds_left BIGINT
 )
@@ -909,7 +919,7 @@ BEGIN
             MESSAGE_TEXT = 'answer_appl_lock: is being replaced; call again, or install it again if that lasts';
     CALL answer_appl_lock_core(
         p_object_type, p_object_id, p_operator_id, p_fence, p_asker_id, p_client_id, p_answer, p_reason,
-        p_ok_fl, p_outcome, p_old_operator_id, p_old_department_id, p_expires_ts, p_seconds_left
+        p_ok_fl, p_outcome, p_old_operator_id, p_old_department_id, p_acquired_ts, p_expires_ts, p_seconds_left
     );
 END;
 -- +goose StatementEnd
@@ -934,6 +944,7 @@ BEGIN
     DECLARE v_outcome VARCHAR(11) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
     DECLARE v_old_operator_id VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
     DECLARE v_old_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+    DECLARE v_acquired_ts DATETIME(6);
     DECLARE v_expires_ts DATETIME(6);
     DECLARE v_seconds_left BIGINT;
     DECLARE EXIT HANDLER FOR 1305
@@ -941,13 +952,14 @@ BEGIN
             MESSAGE_TEXT = 'answer_appl_lock: is being replaced; call again, or install it again if that lasts';
     CALL answer_appl_lock_core(
         p_object_type, p_object_id, p_operator_id, p_fence, p_asker_id, p_client_id, p_answer, p_reason,
-        v_ok_fl, v_outcome, v_old_operator_id, v_old_department_id, v_expires_ts, v_seconds_left
+        v_ok_fl, v_outcome, v_old_operator_id, v_old_department_id, v_acquired_ts, v_expires_ts, v_seconds_left
     );
     SELECT
         v_ok_fl AS p_ok_fl,
         v_outcome AS p_outcome,
         v_old_operator_id AS p_old_operator_id,
         v_old_department_id AS p_old_department_id,
+        v_acquired_ts AS p_acquired_ts,
         v_expires_ts AS p_expires_ts,
         v_seconds_left AS p_seconds_left;
 END;
@@ -1038,6 +1050,7 @@ CREATE PROCEDURE get_appl_lock_insert(
     OUT p_old_operator_id VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_old_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_old_fence BIGINT,
+    OUT p_acquired_ts DATETIME(6),
     OUT p_old_lock_ts DATETIME(6),
     OUT p_old_ttl_seconds BIGINT,
     OUT p_expires_ts DATETIME(6),
@@ -1088,10 +1101,10 @@ BEGIN
     IF LAST_INSERT_ID() = 0 AND p_lock THEN
         -- S2: the row, which S1 has locked.
         SELECT
-            l.operator_id, l.department_id, l.fence, l.lock_ts, l.ttl_seconds,
+            l.operator_id, l.department_id, l.fence, l.acquired_ts, l.lock_ts, l.ttl_seconds,
             l.expires_ts, l.note, l.history_fl, l.released_ts
         INTO
-            p_old_operator_id, p_old_department_id, p_old_fence, p_old_lock_ts, p_old_ttl_seconds,
+            p_old_operator_id, p_old_department_id, p_old_fence, p_acquired_ts, p_old_lock_ts, p_old_ttl_seconds,
             p_expires_ts, p_note, p_old_history_fl, p_old_released_ts
         FROM appl_lock AS l
         WHERE l.object_type = p_object_type
@@ -1099,6 +1112,7 @@ BEGIN
         FOR UPDATE;
     ELSEIF LAST_INSERT_ID() > 0 THEN
         SET p_outcome = 'ACQUIRED';
+        SET p_acquired_ts = v_now;
         SET p_note = '';
         IF p_lock THEN
             SELECT f.fence INTO v_purged_fence FROM appl_lock_fence AS f WHERE f.slot = 1 LOCK IN SHARE MODE;
@@ -1107,7 +1121,7 @@ BEGIN
         END IF;
         IF p_fence <= v_purged_fence OR UTC_TIMESTAMP(6) NOT BETWEEN v_now AND v_now + INTERVAL 1 SECOND THEN
             CALL get_appl_lock_late(
-                p_object_type, p_object_id, 'INSERTED', p_seconds_left, v_now, v_purged_fence, p_fence, p_expires_ts
+                p_object_type, p_object_id, 'INSERTED', p_seconds_left, v_now, v_purged_fence, p_fence, p_acquired_ts, p_expires_ts
             );
         END IF;
         IF v_all_fl = 'Y' THEN
@@ -1173,6 +1187,7 @@ CREATE PROCEDURE get_appl_lock_late(
     IN p_lock_ts DATETIME(6),
     IN p_purged_fence BIGINT,
     INOUT p_fence BIGINT,
+    INOUT p_acquired_ts DATETIME(6),
     INOUT p_expires_ts DATETIME(6)
 )
 COMMENT 'Internal to applock: sets the times of a grant or renewal, and the fence of a new row.'
@@ -1196,6 +1211,7 @@ BEGIN
         AND l.released_ts IS NULL;
     IF ROW_COUNT() > 0 THEN
         SET p_fence = v_fence;
+        SET p_acquired_ts = IF(p_outcome = 'RENEWED', p_acquired_ts, GREATEST(v_now, p_lock_ts + INTERVAL 1 MICROSECOND));
         SET p_expires_ts = v_now + INTERVAL p_ttl_seconds SECOND;
     END IF;
 END;
@@ -1355,6 +1371,7 @@ BEGIN
     DECLARE v_old_operator_id VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
     DECLARE v_old_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
     DECLARE v_fence BIGINT;
+    DECLARE v_acquired_ts DATETIME(6);
     DECLARE v_expires_ts DATETIME(6);
     DECLARE v_seconds_left BIGINT;
     DECLARE v_rows INT DEFAULT 0;
@@ -1449,7 +1466,8 @@ BEGIN
             CALL appl_lock_move(
                 'TRANSFERRED', v_row_type, v_row_id, p_from_operator_id, NULL, p_to_operator_id, p_to_department_id, p_ttl_seconds,
                 COALESCE(p_actor_id, ''), p_reason, NULL, NULL,
-                v_ok_fl, v_outcome, v_old_operator_id, v_old_department_id, v_fence, v_expires_ts, v_seconds_left
+                v_ok_fl, v_outcome, v_old_operator_id, v_old_department_id, v_fence, v_acquired_ts, v_expires_ts,
+                v_seconds_left
             );
         END IF;
         SET v_part = CONCAT(v_part, ',', JSON_ARRAY(
@@ -1628,7 +1646,7 @@ BEGIN
     -- seconds_left counts from now, after any wait.
     SELECT
         v_released AS released, IF(v_released = 'RELEASED', 'ACQUIRED', '') AS outcome, IF(v_released = 'RELEASED', v_fence, 0) AS fence,
-        IF(v_released = 'RELEASED', v_expires_ts, NULL) AS expires_ts,
+        IF(v_released = 'RELEASED', v_now, NULL) AS acquired_ts, IF(v_released = 'RELEASED', v_expires_ts, NULL) AS expires_ts,
         IF(v_released = 'RELEASED', GREATEST((TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), v_expires_ts) + 999999) DIV 1000000, 0), 0) AS seconds_left;
 END;
 -- +goose StatementEnd
@@ -1879,14 +1897,14 @@ DROP PROCEDURE IF EXISTS ask_appl_lock_core;
 -- ask_appl_lock: ask an object's holder for it, with a message, or keep the request listed.
 --
 -- Contract   Y ASKED: the request is listed for 60 s, but not longer than p_wait_seconds, and the holder finds it in its inbox.
---            Each further call keeps it listed, since the first one. The holder is in p_old_*, its end in p_expires_ts.
+--            Each further call keeps it listed, since the first one. The holder is in p_old_*, p_acquired_ts and p_expires_ts.
 --            Y GIVEN: the holder has neither renewed, edited (see_appl_lock) nor answered for as long as the type's policy
 --            allows. The caller holds the object now, as after the GIVE of answer_appl_lock; p_old_operator_id held it.
 --            Y WITHDRAWN: p_wait_seconds was 0, and the request is gone, if there was one.
 --            N FREE: nobody holds the object. N OWN: the operator holds it itself. Both remove its request.
 -- In         p_department_id, p_message: NULL = empty. p_client_id: a name that no other program has. p_wait_seconds: 0 = takes the
 --            request back, NULL = never gives up.
--- Out        p_old_*: empty unless ASKED or GIVEN. p_fence: 0 unless GIVEN. p_expires_ts: NULL when FREE or WITHDRAWN.
+-- Out        p_old_*: empty unless ASKED or GIVEN. p_fence: 0 unless GIVEN. p_acquired_ts, p_expires_ts: NULL when FREE or WITHDRAWN.
 -- Raises     LK001 invalid argument. LK003 as appl_lock_move, or an upgrade is replacing the routine. 1205 after 1 s of waiting for
 --            another transaction. 1213 deadlock.
 -- Locks      The request's row, and the policy's for reading, to the end of the caller's transaction. If the caller gets the
@@ -1916,6 +1934,7 @@ CREATE PROCEDURE ask_appl_lock_core(
     OUT p_old_operator_id VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_old_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_fence BIGINT,
+    OUT p_acquired_ts DATETIME(6),
     OUT p_expires_ts DATETIME(6),
     OUT p_seconds_left BIGINT
 )
@@ -1932,6 +1951,7 @@ BEGIN
     DECLARE v_holder_id VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
     DECLARE v_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
     DECLARE v_fence BIGINT;
+    DECLARE v_acquired_ts DATETIME(6);
     DECLARE v_lock_ts DATETIME(6);
     DECLARE v_ttl_seconds BIGINT;
     DECLARE v_expires_ts DATETIME(6);
@@ -1977,7 +1997,8 @@ BEGIN
         END IF;
         -- S2: who holds it?
         CALL appl_lock_holder(
-            v_open, p_object_type, p_object_id, v_holder_id, v_department_id, v_fence, v_lock_ts, v_ttl_seconds, v_expires_ts
+            v_open, p_object_type, p_object_id, v_holder_id, v_department_id, v_fence, v_acquired_ts, v_lock_ts, v_ttl_seconds,
+            v_expires_ts
         );
         -- A lock of less than an hour is a program's lease, with nobody there to answer.
         IF v_holder_id <> p_operator_id AND v_ttl_seconds >= 3600 THEN
@@ -1995,6 +2016,7 @@ BEGIN
     SET p_old_operator_id = '';
     SET p_old_department_id = '';
     SET p_fence = 0;
+    SET p_acquired_ts = v_acquired_ts;
     SET p_expires_ts = v_expires_ts;
     SET p_seconds_left = COALESCE(GREATEST((TIMESTAMPDIFF(MICROSECOND, v_now, v_expires_ts) + 999999) DIV 1000000, 1), 0);
     IF NOT v_open THEN
@@ -2049,11 +2071,13 @@ BEGIN
             CALL appl_lock_move(
                 'YIELDED', p_object_type, p_object_id, v_holder_id, v_fence, p_operator_id, p_department_id, NULL,
                 p_operator_id, CONCAT('no answer for ', v_patience, ' s'), v_lock_ts, 60,
-                v_moved_fl, v_outcome, v_from_operator_id, v_from_department_id, p_fence, v_expires_ts, v_seconds_left
+                v_moved_fl, v_outcome, v_from_operator_id, v_from_department_id, p_fence, v_acquired_ts,
+                v_expires_ts, v_seconds_left
             );
         END IF;
         IF v_moved_fl = 'Y' THEN
             SET p_outcome = 'GIVEN';
+            SET p_acquired_ts = v_acquired_ts;
             SET p_expires_ts = v_expires_ts;
             SET p_seconds_left = v_seconds_left;
             CALL appl_lock_unask(p_object_type, p_object_id, p_operator_id);
@@ -2090,6 +2114,7 @@ CREATE PROCEDURE ask_appl_lock(
     OUT p_old_operator_id VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_old_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_fence BIGINT,
+    OUT p_acquired_ts DATETIME(6),
     OUT p_expires_ts DATETIME(6),
     OUT p_seconds_left BIGINT
 )
@@ -2102,7 +2127,7 @@ BEGIN
             MESSAGE_TEXT = 'ask_appl_lock: is being replaced; call again, or install it again if that lasts';
     CALL ask_appl_lock_core(
         p_object_type, p_object_id, p_operator_id, p_department_id, p_client_id, p_message, p_wait_seconds,
-        p_ok_fl, p_outcome, p_old_operator_id, p_old_department_id, p_fence, p_expires_ts, p_seconds_left
+        p_ok_fl, p_outcome, p_old_operator_id, p_old_department_id, p_fence, p_acquired_ts, p_expires_ts, p_seconds_left
     );
 END;
 -- +goose StatementEnd
@@ -2127,6 +2152,7 @@ BEGIN
     DECLARE v_old_operator_id VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
     DECLARE v_old_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
     DECLARE v_fence BIGINT;
+    DECLARE v_acquired_ts DATETIME(6);
     DECLARE v_expires_ts DATETIME(6);
     DECLARE v_seconds_left BIGINT;
     DECLARE EXIT HANDLER FOR 1305
@@ -2134,7 +2160,7 @@ BEGIN
             MESSAGE_TEXT = 'ask_appl_lock: is being replaced; call again, or install it again if that lasts';
     CALL ask_appl_lock_core(
         p_object_type, p_object_id, p_operator_id, p_department_id, p_client_id, p_message, p_wait_seconds,
-        v_ok_fl, v_outcome, v_old_operator_id, v_old_department_id, v_fence, v_expires_ts, v_seconds_left
+        v_ok_fl, v_outcome, v_old_operator_id, v_old_department_id, v_fence, v_acquired_ts, v_expires_ts, v_seconds_left
     );
     SELECT
         v_ok_fl AS p_ok_fl,
@@ -2142,6 +2168,7 @@ BEGIN
         v_old_operator_id AS p_old_operator_id,
         v_old_department_id AS p_old_department_id,
         v_fence AS p_fence,
+        v_acquired_ts AS p_acquired_ts,
         v_expires_ts AS p_expires_ts,
         v_seconds_left AS p_seconds_left;
 END;
@@ -2396,7 +2423,8 @@ DROP PROCEDURE IF EXISTS get_appl_lock_core;
 -- get_appl_lock: take or renew the lock on an object for one operator until it expires.
 --
 -- Contract   Y ACQUIRED: nobody held it: a new grant, a greater fence. Y RENEWED: this operator holds it: the same grant, and its ttl
---            counts from now. N HELD: another operator holds it, or this one and p_new_fl is Y; the answer tells who.
+--            counts from now. N HELD: another operator holds it, or this one and p_new_fl is Y; the answer tells who, since
+--            when and until when.
 --            The type's policy sets the default ttl and the longest one. Events: OVERTAKEN, when another operator's grant had
 --            expired unreleased; under history ALL also ACQUIRED, RENEWED and REFUSED.
 -- In         p_department_id and p_ttl_seconds: NULL keeps those of the grant; in a new grant '' and the policy's, else 604800.
@@ -2430,6 +2458,7 @@ CREATE PROCEDURE get_appl_lock_core(
     OUT p_old_operator_id VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_old_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_fence BIGINT,
+    OUT p_acquired_ts DATETIME(6),
     OUT p_expires_ts DATETIME(6),
     OUT p_seconds_left BIGINT,
     OUT p_note VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
@@ -2442,7 +2471,7 @@ main: BEGIN
     DECLARE v_open BOOLEAN DEFAULT TRUE;
     DECLARE v_began BOOLEAN DEFAULT FALSE;
     DECLARE v_now DATETIME(6);
-    -- The row as S1 has read it, with p_old_operator_id, p_old_department_id, p_expires_ts and p_note.
+    -- The row as S1 has read it, with p_old_operator_id, p_old_department_id, p_acquired_ts, p_expires_ts and p_note.
     DECLARE v_fence BIGINT;
     DECLARE v_lock_ts DATETIME(6);
     DECLARE v_ttl_seconds BIGINT;
@@ -2457,10 +2486,10 @@ main: BEGIN
         -- S1: what is there? Where other calls were quicker four times, the row is locked from here on.
         IF NOT (v_open OR v_round > 3) THEN
             SELECT
-                l.operator_id, l.department_id, l.fence, l.lock_ts, l.ttl_seconds,
+                l.operator_id, l.department_id, l.fence, l.acquired_ts, l.lock_ts, l.ttl_seconds,
                 l.expires_ts, l.note, l.history_fl, l.released_ts
             INTO
-                p_old_operator_id, p_old_department_id, v_fence, v_lock_ts, v_ttl_seconds,
+                p_old_operator_id, p_old_department_id, v_fence, p_acquired_ts, v_lock_ts, v_ttl_seconds,
                 p_expires_ts, p_note, v_history_fl, v_released_ts
             FROM appl_lock AS l
             WHERE l.object_type = p_object_type
@@ -2470,8 +2499,8 @@ main: BEGIN
             CALL get_appl_lock_check(p_object_type, p_object_id, p_operator_id, p_department_id, p_ttl_seconds, p_new_fl);
             CALL get_appl_lock_insert(
                 p_object_type, p_object_id, p_operator_id, p_department_id, p_ttl_seconds, v_open OR v_round > 3,
-                v_began, p_outcome, p_fence, p_seconds_left, p_old_operator_id, p_old_department_id, v_fence, v_lock_ts,
-                v_ttl_seconds, p_expires_ts, p_note, v_history_fl, v_released_ts
+                v_began, p_outcome, p_fence, p_seconds_left, p_old_operator_id, p_old_department_id, v_fence, p_acquired_ts,
+                v_lock_ts, v_ttl_seconds, p_expires_ts, p_note, v_history_fl, v_released_ts
             );
         ELSEIF (
             -- A row proves type and id valid, and each argument that equals its column. An operator of printable ASCII needs no
@@ -2544,6 +2573,7 @@ main: BEGIN
                     SET p_seconds_left = LEAST(COALESCE(p_ttl_seconds, v_ttl_seconds), v_longest_ttl_seconds);
                 ELSE
                     SET p_outcome = 'ACQUIRED';
+                    SET p_acquired_ts = v_now;
                     SET p_note = '';
                     SET p_fence = GREATEST(v_fence + 1, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', v_now));
                     SET v_event = CASE
@@ -2605,7 +2635,8 @@ main: BEGIN
                 IF p_outcome IS NOT NULL AND TIMESTAMPDIFF(MICROSECOND, v_now, UTC_TIMESTAMP(6)) NOT BETWEEN 0 AND 1000000 THEN
                     IF v_open OR v_began THEN
                         CALL get_appl_lock_late(
-                            p_object_type, p_object_id, p_outcome, p_seconds_left, v_new_lock_ts, NULL, p_fence, p_expires_ts
+                            p_object_type, p_object_id, p_outcome, p_seconds_left, v_new_lock_ts, NULL, p_fence, p_acquired_ts,
+                            p_expires_ts
                         );
                     ELSE
                         -- Others have seen these times, so they stay; p_seconds_left counts from now.
@@ -2647,6 +2678,7 @@ CREATE PROCEDURE get_appl_lock(
     OUT p_old_operator_id VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_old_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_fence BIGINT,
+    OUT p_acquired_ts DATETIME(6),
     OUT p_expires_ts DATETIME(6),
     OUT p_seconds_left BIGINT,
     OUT p_note VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
@@ -2660,7 +2692,8 @@ BEGIN
             MESSAGE_TEXT = 'get_appl_lock: is being replaced; call again, or install it again if that lasts';
     CALL get_appl_lock_core(
         p_object_type, p_object_id, p_operator_id, p_department_id, p_ttl_seconds, p_new_fl,
-        p_ok_fl, p_outcome, p_old_operator_id, p_old_department_id, p_fence, p_expires_ts, p_seconds_left, p_note
+        p_ok_fl, p_outcome, p_old_operator_id, p_old_department_id, p_fence, p_acquired_ts, p_expires_ts,
+        p_seconds_left, p_note
     );
 END;
 -- +goose StatementEnd
@@ -2684,6 +2717,7 @@ BEGIN
     DECLARE p_old_operator_id VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
     DECLARE p_old_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
     DECLARE p_fence BIGINT;
+    DECLARE p_acquired_ts DATETIME(6);
     DECLARE p_expires_ts DATETIME(6);
     DECLARE p_seconds_left BIGINT;
     DECLARE p_note VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
@@ -2692,7 +2726,7 @@ BEGIN
         DECLARE v_open BOOLEAN DEFAULT TRUE;
         DECLARE v_began BOOLEAN DEFAULT FALSE;
         DECLARE v_now DATETIME(6);
-        -- The row as S1 has read it, with p_old_operator_id, p_old_department_id, p_expires_ts and p_note.
+        -- The row as S1 has read it, with p_old_operator_id, p_old_department_id, p_acquired_ts, p_expires_ts and p_note.
         DECLARE v_fence BIGINT;
         DECLARE v_lock_ts DATETIME(6);
         DECLARE v_ttl_seconds BIGINT;
@@ -2720,10 +2754,10 @@ BEGIN
             -- S1: what is there? Where other calls were quicker four times, the row is locked from here on.
             IF NOT (v_open OR v_round > 3) THEN
                 SELECT
-                    l.operator_id, l.department_id, l.fence, l.lock_ts, l.ttl_seconds,
+                    l.operator_id, l.department_id, l.fence, l.acquired_ts, l.lock_ts, l.ttl_seconds,
                     l.expires_ts, l.note, l.history_fl, l.released_ts
                 INTO
-                    p_old_operator_id, p_old_department_id, v_fence, v_lock_ts, v_ttl_seconds,
+                    p_old_operator_id, p_old_department_id, v_fence, p_acquired_ts, v_lock_ts, v_ttl_seconds,
                     p_expires_ts, p_note, v_history_fl, v_released_ts
                 FROM appl_lock AS l
                 WHERE l.object_type = p_object_type
@@ -2733,8 +2767,8 @@ BEGIN
                 CALL get_appl_lock_check(p_object_type, p_object_id, p_operator_id, p_department_id, p_ttl_seconds, p_new_fl);
                 CALL get_appl_lock_insert(
                     p_object_type, p_object_id, p_operator_id, p_department_id, p_ttl_seconds, v_open OR v_round > 3,
-                    v_began, p_outcome, p_fence, p_seconds_left, p_old_operator_id, p_old_department_id, v_fence, v_lock_ts,
-                    v_ttl_seconds, p_expires_ts, p_note, v_history_fl, v_released_ts
+                    v_began, p_outcome, p_fence, p_seconds_left, p_old_operator_id, p_old_department_id, v_fence, p_acquired_ts,
+                    v_lock_ts, v_ttl_seconds, p_expires_ts, p_note, v_history_fl, v_released_ts
                 );
             ELSEIF (
                 -- A row proves type and id valid, and each argument that equals its column. An operator of printable ASCII needs no
@@ -2807,6 +2841,7 @@ BEGIN
                         SET p_seconds_left = LEAST(COALESCE(p_ttl_seconds, v_ttl_seconds), v_longest_ttl_seconds);
                     ELSE
                         SET p_outcome = 'ACQUIRED';
+                        SET p_acquired_ts = v_now;
                         SET p_note = '';
                         SET p_fence = GREATEST(v_fence + 1, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', v_now));
                         SET v_event = CASE
@@ -2868,7 +2903,8 @@ BEGIN
                     IF p_outcome IS NOT NULL AND TIMESTAMPDIFF(MICROSECOND, v_now, UTC_TIMESTAMP(6)) NOT BETWEEN 0 AND 1000000 THEN
                         IF v_open OR v_began THEN
                             CALL get_appl_lock_late(
-                                p_object_type, p_object_id, p_outcome, p_seconds_left, v_new_lock_ts, NULL, p_fence, p_expires_ts
+                                p_object_type, p_object_id, p_outcome, p_seconds_left, v_new_lock_ts, NULL, p_fence, p_acquired_ts,
+                                p_expires_ts
                             );
                         ELSE
                             -- Others have seen these times, so they stay; p_seconds_left counts from now.
@@ -2900,6 +2936,7 @@ BEGIN
         p_old_operator_id AS p_old_operator_id,
         p_old_department_id AS p_old_department_id,
         p_fence AS p_fence,
+        p_acquired_ts AS p_acquired_ts,
         p_expires_ts AS p_expires_ts,
         p_seconds_left AS p_seconds_left,
         p_note AS p_note;
@@ -2945,8 +2982,9 @@ DROP PROCEDURE IF EXISTS get_appl_lock_permit_core;
 --            p_operator_id 1..255; p_department_id 0..64; p_ttl_seconds 1..315360000. NULL of the last two = as the
 --            grant has it in a renewal; in a new grant an empty department and the policy's ttl, else 604800 (7 days). Trailing
 --            blanks are trimmed first. LONGTEXT, so that length is checked here.
--- Out        outcome, slot_id, operator_id, department_id, fence, expires_ts, seconds_left (whole seconds from now to
---            expires_ts, rounded up). Of a slot that has become free the last four are empty, 0, NULL and 0.
+-- Out        outcome, slot_id, operator_id, department_id, fence, acquired_ts, expires_ts, seconds_left (whole seconds from
+--            now to expires_ts, rounded up), note. Of a slot that has become free the texts are empty, the numbers 0 and the
+--            times NULL.
 -- Raises     LK001 invalid argument. LK003, 1205 and 1213 as get_appl_lock.
 -- Locks      S1 and S3 are plain reads, so FULL answers without locking or waiting. S2 is get_appl_lock for one slot, with its
 --            locks.
@@ -2985,6 +3023,7 @@ main: BEGIN
     DECLARE v_old_operator_id VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
     DECLARE v_old_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
     DECLARE v_fence BIGINT;
+    DECLARE v_acquired_ts DATETIME(6);
     DECLARE v_expires_ts DATETIME(6);
     DECLARE v_seconds_left BIGINT;
     DECLARE v_note VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
@@ -3030,7 +3069,8 @@ main: BEGIN
         -- S2: get it.
         CALL get_appl_lock_core(
             p_object_type, CONCAT(p_object_id, '#', v_slot), p_operator_id, p_department_id, p_ttl_seconds, NULL,
-            v_ok_fl, v_outcome, v_old_operator_id, v_old_department_id, v_fence, v_expires_ts, v_seconds_left, v_note
+            v_ok_fl, v_outcome, v_old_operator_id, v_old_department_id, v_fence, v_acquired_ts, v_expires_ts,
+            v_seconds_left, v_note
         );
         IF v_ok_fl = 'Y' THEN
             SELECT
@@ -3041,6 +3081,7 @@ main: BEGIN
                     COALESCE(p_department_id, IF(v_outcome = 'RENEWED', v_own_department_id, NULL), '') AS CHAR(64)
                 ) AS department_id,
                 v_fence AS fence,
+                v_acquired_ts AS acquired_ts,
                 v_expires_ts AS expires_ts,
                 v_seconds_left AS seconds_left,
                 v_note AS note;
@@ -3057,6 +3098,7 @@ main: BEGIN
         COALESCE(l.operator_id, '') AS operator_id,
         COALESCE(l.department_id, '') AS department_id,
         COALESCE(l.fence, 0) AS fence,
+        l.acquired_ts,
         l.expires_ts,
         COALESCE((TIMESTAMPDIFF(MICROSECOND, v_now, l.expires_ts) + 999999) DIV 1000000, 0) AS seconds_left,
         COALESCE(l.note, '') AS note
@@ -4719,7 +4761,7 @@ DROP PROCEDURE IF EXISTS renew_appl_locks_core;
 --            RENEWED.
 -- In         p_grants: a JSON array of 0 to 10000 grants such as {"object_type": "customer", "object_id": "42", "operator_id": "JDOE",
 --            "fence": 17, "ttl_seconds": 30}; all five are required; each object at most once. Trailing blanks are trimmed.
--- Out        old_*: empty unless HELD. expires_ts: NULL when FREE. Ordered by key.
+-- Out        old_*: empty unless HELD. acquired_ts: NULL unless HELD. expires_ts: NULL when FREE. Ordered by key.
 -- Raises     LK001 invalid argument: nothing has been renewed. LK003 an upgrade is replacing the routine.
 -- Locks      S1 locks the rows of the grants, to the end of the caller's transaction. It skips rows that another transaction
 --            has locked, so it neither waits nor deadlocks. At REPEATABLE READ the gap of an object without a row is locked as
@@ -4960,6 +5002,7 @@ BEGIN
         CASE WHEN s.renewed THEN 'RENEWED' WHEN s.live THEN 'HELD' ELSE 'FREE' END AS outcome,
         IF(s.live AND NOT s.renewed, s.operator_id, '') AS old_operator_id,
         IF(s.live AND NOT s.renewed, s.department_id, '') AS old_department_id,
+        IF(s.live AND NOT s.renewed, s.acquired_ts, NULL) AS acquired_ts,
         CASE WHEN s.own AND (s.live OR s.renewed) THEN s.expires_ts WHEN s.renewed THEN s.until_ts WHEN s.live THEN s.expires_ts END
             AS expires_ts,
         CASE
@@ -4974,6 +5017,7 @@ BEGIN
             g.until_ts,
             l.operator_id,
             l.department_id,
+            l.acquired_ts,
             l.expires_ts,
             IFNULL(l.released_ts IS NULL AND l.expires_ts > UTC_TIMESTAMP(6), FALSE) AS live,
             IFNULL(l.operator_id = g.operator_id AND l.fence = g.fence, FALSE) AS own,
@@ -5698,7 +5742,7 @@ DROP PROCEDURE IF EXISTS take_appl_lock_core;
 --            It is an event, TAKEN, with the reason and p_operator_id as its actor.
 -- In         p_department_id: NULL = empty. p_reason: may be empty only if the type's policy says so. p_ttl_seconds: NULL = that of the
 --            grant that ends; the policy's longest is the limit.
--- Out        p_fence: 0 unless TAKEN. p_expires_ts: NULL when FREE.
+-- Out        p_fence: 0 unless TAKEN. p_acquired_ts, p_expires_ts: NULL when FREE.
 -- Raises     LK001 invalid argument. LK003 an upgrade is replacing the routine. 1205 after 1 s of waiting for another transaction. 1213 deadlock.
 -- Locks      As appl_lock_move.
 -- Race-free  As appl_lock_move. Of two takes that expect the same fence one wins, and the other answers HELD.
@@ -5717,6 +5761,7 @@ CREATE PROCEDURE take_appl_lock_core(
     OUT p_old_operator_id VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_old_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_fence BIGINT,
+    OUT p_acquired_ts DATETIME(6),
     OUT p_expires_ts DATETIME(6),
     OUT p_seconds_left BIGINT
 )
@@ -5739,7 +5784,7 @@ BEGIN
     CALL appl_lock_move(
         'TAKEN', p_object_type, p_object_id, NULL, p_expected_fence, p_operator_id, p_department_id, p_ttl_seconds,
         p_operator_id, p_reason, NULL, NULL,
-        p_ok_fl, p_outcome, p_old_operator_id, p_old_department_id, p_fence, p_expires_ts, p_seconds_left
+        p_ok_fl, p_outcome, p_old_operator_id, p_old_department_id, p_fence, p_acquired_ts, p_expires_ts, p_seconds_left
     );
 END;
 -- +goose StatementEnd
@@ -5759,6 +5804,7 @@ CREATE PROCEDURE take_appl_lock(
     OUT p_old_operator_id VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_old_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_fence BIGINT,
+    OUT p_acquired_ts DATETIME(6),
     OUT p_expires_ts DATETIME(6),
     OUT p_seconds_left BIGINT
 )
@@ -5771,7 +5817,7 @@ BEGIN
             MESSAGE_TEXT = 'take_appl_lock: is being replaced; call again, or install it again if that lasts';
     CALL take_appl_lock_core(
         p_object_type, p_object_id, p_operator_id, p_department_id, p_reason, p_expected_fence, p_ttl_seconds,
-        p_ok_fl, p_outcome, p_old_operator_id, p_old_department_id, p_fence, p_expires_ts, p_seconds_left
+        p_ok_fl, p_outcome, p_old_operator_id, p_old_department_id, p_fence, p_acquired_ts, p_expires_ts, p_seconds_left
     );
 END;
 -- +goose StatementEnd
@@ -5796,6 +5842,7 @@ BEGIN
     DECLARE v_old_operator_id VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
     DECLARE v_old_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
     DECLARE v_fence BIGINT;
+    DECLARE v_acquired_ts DATETIME(6);
     DECLARE v_expires_ts DATETIME(6);
     DECLARE v_seconds_left BIGINT;
     DECLARE EXIT HANDLER FOR 1305
@@ -5803,7 +5850,7 @@ BEGIN
             MESSAGE_TEXT = 'take_appl_lock: is being replaced; call again, or install it again if that lasts';
     CALL take_appl_lock_core(
         p_object_type, p_object_id, p_operator_id, p_department_id, p_reason, p_expected_fence, p_ttl_seconds,
-        v_ok_fl, v_outcome, v_old_operator_id, v_old_department_id, v_fence, v_expires_ts, v_seconds_left
+        v_ok_fl, v_outcome, v_old_operator_id, v_old_department_id, v_fence, v_acquired_ts, v_expires_ts, v_seconds_left
     );
     SELECT
         v_ok_fl AS p_ok_fl,
@@ -5811,6 +5858,7 @@ BEGIN
         v_old_operator_id AS p_old_operator_id,
         v_old_department_id AS p_old_department_id,
         v_fence AS p_fence,
+        v_acquired_ts AS p_acquired_ts,
         v_expires_ts AS p_expires_ts,
         v_seconds_left AS p_seconds_left;
 END;
@@ -5825,7 +5873,7 @@ DROP PROCEDURE IF EXISTS transfer_appl_lock_core;
 --            It is an event, TRANSFERRED, with its actor and reason.
 -- In         p_to_department_id: NULL = empty. p_ttl_seconds: NULL = that of the grant that ends; the policy's longest is the limit.
 --            p_actor_id: NULL = unknown, and empty in the event. p_reason: NULL = empty.
--- Out        p_fence: 0 unless TRANSFERRED. p_expires_ts: NULL when FREE.
+-- Out        p_fence: 0 unless TRANSFERRED. p_acquired_ts, p_expires_ts: NULL when FREE.
 -- Raises     LK001 invalid argument. LK003 an upgrade is replacing the routine. 1205 after 1 s of waiting for another transaction. 1213 deadlock.
 -- Locks      As appl_lock_move.
 -- Race-free  As appl_lock_move. Of two transfers from the same operator one wins, and the other answers HELD.
@@ -5845,6 +5893,7 @@ CREATE PROCEDURE transfer_appl_lock_core(
     OUT p_old_operator_id VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_old_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_fence BIGINT,
+    OUT p_acquired_ts DATETIME(6),
     OUT p_expires_ts DATETIME(6),
     OUT p_seconds_left BIGINT
 )
@@ -5868,7 +5917,7 @@ BEGIN
     CALL appl_lock_move(
         'TRANSFERRED', p_object_type, p_object_id, p_from_operator_id, NULL, p_to_operator_id, p_to_department_id, p_ttl_seconds,
         COALESCE(p_actor_id, ''), p_reason, NULL, NULL,
-        p_ok_fl, p_outcome, p_old_operator_id, p_old_department_id, p_fence, p_expires_ts, p_seconds_left
+        p_ok_fl, p_outcome, p_old_operator_id, p_old_department_id, p_fence, p_acquired_ts, p_expires_ts, p_seconds_left
     );
 END;
 -- +goose StatementEnd
@@ -5889,6 +5938,7 @@ CREATE PROCEDURE transfer_appl_lock(
     OUT p_old_operator_id VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_old_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     OUT p_fence BIGINT,
+    OUT p_acquired_ts DATETIME(6),
     OUT p_expires_ts DATETIME(6),
     OUT p_seconds_left BIGINT
 )
@@ -5902,7 +5952,7 @@ BEGIN
     CALL transfer_appl_lock_core(
         p_object_type, p_object_id, p_from_operator_id, p_to_operator_id, p_to_department_id, p_ttl_seconds, p_actor_id,
         p_reason,
-        p_ok_fl, p_outcome, p_old_operator_id, p_old_department_id, p_fence, p_expires_ts, p_seconds_left
+        p_ok_fl, p_outcome, p_old_operator_id, p_old_department_id, p_fence, p_acquired_ts, p_expires_ts, p_seconds_left
     );
 END;
 -- +goose StatementEnd
@@ -5928,6 +5978,7 @@ BEGIN
     DECLARE v_old_operator_id VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
     DECLARE v_old_department_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
     DECLARE v_fence BIGINT;
+    DECLARE v_acquired_ts DATETIME(6);
     DECLARE v_expires_ts DATETIME(6);
     DECLARE v_seconds_left BIGINT;
     DECLARE EXIT HANDLER FOR 1305
@@ -5936,7 +5987,7 @@ BEGIN
     CALL transfer_appl_lock_core(
         p_object_type, p_object_id, p_from_operator_id, p_to_operator_id, p_to_department_id, p_ttl_seconds, p_actor_id,
         p_reason,
-        v_ok_fl, v_outcome, v_old_operator_id, v_old_department_id, v_fence, v_expires_ts, v_seconds_left
+        v_ok_fl, v_outcome, v_old_operator_id, v_old_department_id, v_fence, v_acquired_ts, v_expires_ts, v_seconds_left
     );
     SELECT
         v_ok_fl AS p_ok_fl,
@@ -5944,6 +5995,7 @@ BEGIN
         v_old_operator_id AS p_old_operator_id,
         v_old_department_id AS p_old_department_id,
         v_fence AS p_fence,
+        v_acquired_ts AS p_acquired_ts,
         v_expires_ts AS p_expires_ts,
         v_seconds_left AS p_seconds_left;
 END;

@@ -247,6 +247,7 @@ CREATE TYPE get_appl_lock_answer AS (
     p_old_operator_id text,
     p_old_department_id text,
     p_fence bigint,
+    p_acquired_ts timestamptz,
     p_expires_ts timestamptz,
     p_seconds_left bigint,
     p_note text

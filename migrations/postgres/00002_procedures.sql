@@ -262,7 +262,8 @@ REVOKE ALL ON FUNCTION appl_lock_record(text, text, text, text, text, text, bigi
 --            Now p_to_operator_id holds it: a new grant, a greater fence, an empty note. It records p_event. The former
 --            holder is in p_old_*. The policy's longest ttl limits the new grant. With p_first_seconds the ttl is the policy's,
 --            but the grant ends after p_first_seconds unless it is renewed.
---            N HELD: another operator or grant holds it; p_old_* is the holder, p_expires_ts the end. N FREE: nobody.
+--            N HELD: another operator or grant holds it; p_old_* is the holder, p_acquired_ts and p_expires_ts its times. N FREE:
+--            nobody.
 -- In         p_routine, for messages; p_unchanged_ts, the lock_ts that the grant must still have: a renewal since then makes
 --            the answer HELD. The others as in transfer_appl_lock and take_appl_lock, checked.
 -- Out        As transfer_appl_lock, but for p_old_*.
@@ -291,6 +292,7 @@ CREATE OR REPLACE FUNCTION appl_lock_move(
     OUT p_old_operator_id text,
     OUT p_old_department_id text,
     OUT p_fence bigint,
+    OUT p_acquired_ts timestamptz,
     OUT p_expires_ts timestamptz,
     OUT p_seconds_left bigint
 )
@@ -304,7 +306,7 @@ DECLARE
 BEGIN
     FOR v_round IN 1..30 LOOP
         -- S1: the row and the policy.
-        SELECT l.operator_id, l.department_id, l.fence, l.lock_ts, l.expires_ts, appl_lock_seconds_left(l.expires_ts),
+        SELECT l.operator_id, l.department_id, l.fence, l.acquired_ts, l.lock_ts, l.expires_ts, appl_lock_seconds_left(l.expires_ts),
             least(
                 CASE
                     WHEN p_first_seconds IS NULL THEN coalesce(p_ttl_seconds, l.ttl_seconds)
@@ -312,7 +314,7 @@ BEGIN
                 END,
                 p.longest_ttl_seconds
             )
-        INTO p_old_operator_id, p_old_department_id, v_fence, v_lock_ts, p_expires_ts, p_seconds_left, v_ttl_seconds
+        INTO p_old_operator_id, p_old_department_id, v_fence, p_acquired_ts, v_lock_ts, p_expires_ts, p_seconds_left, v_ttl_seconds
         FROM appl_lock AS l
         LEFT JOIN appl_lock_policy AS p
             ON p.object_type::text = l.object_type::text
@@ -356,8 +358,8 @@ BEGIN
             AND l.expires_ts = p_expires_ts
             AND l.released_ts IS NULL
             AND l.expires_ts > clock_timestamp()
-        RETURNING l.fence, l.expires_ts
-        INTO p_fence, p_expires_ts;
+        RETURNING l.fence, l.acquired_ts, l.expires_ts
+        INTO p_fence, p_acquired_ts, p_expires_ts;
         IF FOUND THEN
             PERFORM appl_lock_record(
                 p_event, p_object_type, p_object_id, p_actor_id,
@@ -735,13 +737,14 @@ REVOKE ALL ON PROCEDURE announce_appl_lock_waiter(text, text, text, text, text, 
 --            the ttl. So an asker who has left blocks the object for 60 s only. It is an event that always reaches the former
 --            holder's inbox: every operator can read the fence, so another may have made the call.
 --            Y TOLD, after LATER and NO: the asker finds the answer in its inbox.
---            N HELD: another operator or grant holds the object; p_old_* and p_expires_ts tell who and until when.
+--            N HELD: another operator or grant holds the object; p_old_*, p_acquired_ts and p_expires_ts tell who, since and until
+--            when.
 --            N FREE: nobody holds it. N GONE: the asker is not listed any more. Nothing changed.
 -- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_operator_id 1..255, the holder; p_fence 1 or greater,
 --            its grant; p_asker_id 1..255; p_client_id 1..64, the asker's program, NULL = any; p_answer GIVE, LATER or NO;
 --            p_reason 0..255, NULL = empty. Trailing blanks are trimmed first.
--- Out        p_ok_fl, p_outcome, p_old_operator_id, p_old_department_id (empty unless HELD), p_expires_ts (of the lock as it is now;
---            NULL when FREE or GONE), p_seconds_left (0 then).
+-- Out        p_ok_fl, p_outcome, p_old_operator_id, p_old_department_id (empty unless HELD), p_acquired_ts and p_expires_ts
+--            (of the lock as it is now; NULL when FREE or GONE), p_seconds_left (0 then).
 -- Raises     LK001 invalid argument; LK003 as appl_lock_move. 55P03 after 1 s of waiting for another transaction, 40001 and 40P01
 --            as the engine has them.
 -- Locks      S1 reads without a lock. S2 locks the asker's rows, S3 the object's row as appl_lock_move; to the end of the caller's
@@ -767,6 +770,7 @@ CREATE OR REPLACE FUNCTION answer_appl_lock_row(
     OUT p_outcome text,
     OUT p_old_operator_id text,
     OUT p_old_department_id text,
+    OUT p_acquired_ts timestamptz,
     OUT p_expires_ts timestamptz,
     OUT p_seconds_left bigint
 )
@@ -805,9 +809,9 @@ BEGIN
     v_reason := appl_lock_text('answer_appl_lock', 'p_reason', p_reason, 255, false);
 
     -- S1: does the operator hold it by that grant?
-    SELECT l.operator_id, l.department_id, l.expires_ts, appl_lock_seconds_left(l.expires_ts),
+    SELECT l.operator_id, l.department_id, l.acquired_ts, l.expires_ts, appl_lock_seconds_left(l.expires_ts),
         CASE WHEN l.operator_id::text = v_operator_id AND l.fence = v_fence THEN 'GONE' ELSE 'HELD' END
-    INTO p_old_operator_id, p_old_department_id, p_expires_ts, p_seconds_left, p_outcome
+    INTO p_old_operator_id, p_old_department_id, p_acquired_ts, p_expires_ts, p_seconds_left, p_outcome
     FROM appl_lock AS l
     WHERE l.object_type::text = v_object_type
         AND l.object_id::text = v_object_id
@@ -838,6 +842,7 @@ BEGIN
     LIMIT 1
     FOR UPDATE;
     IF NOT FOUND THEN
+        p_acquired_ts := NULL;
         p_expires_ts := NULL;
         p_seconds_left := 0;
         RETURN;
@@ -851,6 +856,7 @@ BEGIN
         );
         p_ok_fl := v_moved.p_ok_fl;
         p_outcome := v_moved.p_outcome;
+        p_acquired_ts := v_moved.p_acquired_ts;
         p_expires_ts := v_moved.p_expires_ts;
         p_seconds_left := v_moved.p_seconds_left;
         IF p_ok_fl = 'N' THEN
@@ -906,6 +912,7 @@ CREATE OR REPLACE PROCEDURE answer_appl_lock(
     INOUT p_outcome text DEFAULT NULL,
     INOUT p_old_operator_id text DEFAULT NULL,
     INOUT p_old_department_id text DEFAULT NULL,
+    INOUT p_acquired_ts timestamptz DEFAULT NULL,
     INOUT p_expires_ts timestamptz DEFAULT NULL,
     INOUT p_seconds_left bigint DEFAULT NULL
 )
@@ -914,19 +921,20 @@ SET search_path FROM CURRENT
 AS $$
 BEGIN
     SELECT
-        r.p_ok_fl, r.p_outcome, r.p_old_operator_id, r.p_old_department_id, r.p_expires_ts, r.p_seconds_left
+        r.p_ok_fl, r.p_outcome, r.p_old_operator_id, r.p_old_department_id, r.p_acquired_ts, r.p_expires_ts,
+        r.p_seconds_left
     INTO
-        p_ok_fl, p_outcome, p_old_operator_id, p_old_department_id, p_expires_ts, p_seconds_left
+        p_ok_fl, p_outcome, p_old_operator_id, p_old_department_id, p_acquired_ts, p_expires_ts, p_seconds_left
     FROM answer_appl_lock_row(
         p_object_type, p_object_id, p_operator_id, p_fence, p_asker_id, p_client_id, p_answer, p_reason
     ) AS r;
 END
 $$;
 
-COMMENT ON PROCEDURE answer_appl_lock(text, text, text, bigint, text, text, text, text, character, text, text, text, timestamptz, bigint) IS
+COMMENT ON PROCEDURE answer_appl_lock(text, text, text, bigint, text, text, text, text, character, text, text, text, timestamptz, timestamptz, bigint) IS
     'Answer an operator who asks for a held object: give it, or say later or no.';
 
-REVOKE ALL ON PROCEDURE answer_appl_lock(text, text, text, bigint, text, text, text, text, character, text, text, text, timestamptz, bigint) FROM PUBLIC;
+REVOKE ALL ON PROCEDURE answer_appl_lock(text, text, text, bigint, text, text, text, text, character, text, text, text, timestamptz, timestamptz, bigint) FROM PUBLIC;
 -- +goose StatementEnd
 
 -- +goose StatementBegin
@@ -1111,7 +1119,7 @@ REVOKE ALL ON FUNCTION appl_lock_version() FROM PUBLIC;
 -- ask_appl_lock: ask an object's holder for it, with a message, or keep the request listed.
 --
 -- Contract   Y ASKED: the request is listed for 60 s, but not longer than p_wait_seconds, and the holder finds it in its inbox.
---            Each further call keeps it listed, since the first one. The holder is in p_old_*, its end in p_expires_ts.
+--            Each further call keeps it listed, since the first one. The holder is in p_old_*, p_acquired_ts and p_expires_ts.
 --            Y GIVEN: the holder has neither renewed, edited (see_appl_lock) nor answered for as long as the type's policy
 --            allows. The caller holds the object now, as after the GIVE of answer_appl_lock; p_old_operator_id held it.
 --            Y WITHDRAWN: p_wait_seconds was 0, and the request is gone, if there was one.
@@ -1120,7 +1128,7 @@ REVOKE ALL ON FUNCTION appl_lock_version() FROM PUBLIC;
 --            empty; p_client_id 1..64, the asking program, under a name that no other program has; p_message 0..255, NULL =
 --            empty; p_wait_seconds until it gives up, 0..315360000, NULL = never. Trailing blanks are trimmed first.
 -- Out        p_ok_fl, p_outcome, p_old_operator_id, p_old_department_id (empty unless ASKED or GIVEN), p_fence (0 unless GIVEN),
---            p_expires_ts (NULL when FREE or WITHDRAWN), p_seconds_left (0 then).
+--            p_acquired_ts, p_expires_ts (NULL when FREE or WITHDRAWN), p_seconds_left (0 then).
 -- Raises     LK001 invalid argument; LK003 as appl_lock_move. 55P03 after 1 s of waiting for another transaction, 40001 and 40P01
 --            as the engine has them.
 -- Locks      S2 or S4 inserts, changes or deletes the request's one row; held to the end of the caller's transaction. If the
@@ -1145,6 +1153,7 @@ CREATE OR REPLACE FUNCTION ask_appl_lock_row(
     OUT p_old_operator_id text,
     OUT p_old_department_id text,
     OUT p_fence bigint,
+    OUT p_acquired_ts timestamptz,
     OUT p_expires_ts timestamptz,
     OUT p_seconds_left bigint
 )
@@ -1189,6 +1198,7 @@ BEGIN
         l.operator_id,
         l.department_id,
         l.fence,
+        l.acquired_ts,
         l.lock_ts,
         l.expires_ts,
         -- A lock of less than an hour is a program's lease, with nobody there to answer.
@@ -1259,6 +1269,7 @@ BEGIN
         p_outcome := 'ASKED';
         p_old_operator_id := v_lock.operator_id;
         p_old_department_id := v_lock.department_id;
+        p_acquired_ts := v_lock.acquired_ts;
         p_expires_ts := v_lock.expires_ts;
         p_seconds_left := appl_lock_seconds_left(v_lock.expires_ts);
         IF v_asked.shown_ts IS NOT NULL
@@ -1273,6 +1284,7 @@ BEGIN
             IF v_moved.p_ok_fl = 'Y' THEN
                 p_outcome := 'GIVEN';
                 p_fence := v_moved.p_fence;
+                p_acquired_ts := v_moved.p_acquired_ts;
                 p_expires_ts := v_moved.p_expires_ts;
                 p_seconds_left := v_moved.p_seconds_left;
                 DELETE FROM appl_lock_ask AS a
@@ -1300,6 +1312,7 @@ BEGIN
         p_outcome := 'WITHDRAWN';
     ELSIF v_lock.operator_id::text = v_operator_id THEN
         p_outcome := 'OWN';
+        p_acquired_ts := v_lock.acquired_ts;
         p_expires_ts := v_lock.expires_ts;
         p_seconds_left := appl_lock_seconds_left(v_lock.expires_ts);
     END IF;
@@ -1326,6 +1339,7 @@ CREATE OR REPLACE PROCEDURE ask_appl_lock(
     INOUT p_old_operator_id text DEFAULT NULL,
     INOUT p_old_department_id text DEFAULT NULL,
     INOUT p_fence bigint DEFAULT NULL,
+    INOUT p_acquired_ts timestamptz DEFAULT NULL,
     INOUT p_expires_ts timestamptz DEFAULT NULL,
     INOUT p_seconds_left bigint DEFAULT NULL
 )
@@ -1334,19 +1348,20 @@ SET search_path FROM CURRENT
 AS $$
 BEGIN
     SELECT
-        r.p_ok_fl, r.p_outcome, r.p_old_operator_id, r.p_old_department_id, r.p_fence, r.p_expires_ts, r.p_seconds_left
+        r.p_ok_fl, r.p_outcome, r.p_old_operator_id, r.p_old_department_id, r.p_fence, r.p_acquired_ts, r.p_expires_ts,
+        r.p_seconds_left
     INTO
-        p_ok_fl, p_outcome, p_old_operator_id, p_old_department_id, p_fence, p_expires_ts, p_seconds_left
+        p_ok_fl, p_outcome, p_old_operator_id, p_old_department_id, p_fence, p_acquired_ts, p_expires_ts, p_seconds_left
     FROM ask_appl_lock_row(
         p_object_type, p_object_id, p_operator_id, p_department_id, p_client_id, p_message, p_wait_seconds
     ) AS r;
 END
 $$;
 
-COMMENT ON PROCEDURE ask_appl_lock(text, text, text, text, text, text, bigint, character, text, text, text, bigint, timestamptz, bigint) IS
+COMMENT ON PROCEDURE ask_appl_lock(text, text, text, text, text, text, bigint, character, text, text, text, bigint, timestamptz, timestamptz, bigint) IS
     'Ask an object''s holder for it, with a message, or keep the request listed.';
 
-REVOKE ALL ON PROCEDURE ask_appl_lock(text, text, text, text, text, text, bigint, character, text, text, text, bigint, timestamptz, bigint) FROM PUBLIC;
+REVOKE ALL ON PROCEDURE ask_appl_lock(text, text, text, text, text, text, bigint, character, text, text, text, bigint, timestamptz, timestamptz, bigint) FROM PUBLIC;
 -- +goose StatementEnd
 
 -- +goose StatementBegin
@@ -1552,8 +1567,8 @@ REVOKE ALL ON PROCEDURE drop_appl_lock_policy(text, text, text, character, text)
 --
 -- Contract   Y ACQUIRED: the object was free or its lock had expired; a new grant, a greater fence, an empty note.
 --            Y RENEWED: this operator holds it; same grant, fence and note, and the ttl counts from now.
---            N HELD: another operator holds it, or this one when p_new_fl is Y; p_old_*, p_expires_ts and p_note tell who, until
---            when and why.
+--            N HELD: another operator holds it, or this one when p_new_fl is Y; p_old_*, p_acquired_ts, p_expires_ts and
+--            p_note tell who, since when, until when and why.
 --            Without p_ttl_seconds a new grant gets the policy's default ttl. The policy's longest ttl limits every grant.
 --            Events: OVERTAKEN, when another operator's grant had expired unreleased. Under history ALL also ACQUIRED, RENEWED
 --            and REFUSED; for REFUSED the policy at the holder's last get counts.
@@ -1562,7 +1577,7 @@ REVOKE ALL ON PROCEDURE drop_appl_lock_policy(text, text, text, character, text)
 --            NULL = the grant's in a renewal, else the policy's, else 604800; p_new_fl Y or N, NULL or empty = N. Trailing
 --            blanks are trimmed first.
 -- Out        p_ok_fl, p_outcome, p_old_operator_id, p_old_department_id (empty unless HELD), p_fence (0 when HELD),
---            p_expires_ts, p_seconds_left (from now to p_expires_ts), p_note (empty when ACQUIRED).
+--            p_acquired_ts, p_expires_ts, p_seconds_left (from now to p_expires_ts), p_note (empty when ACQUIRED).
 -- Raises     LK001 invalid argument. LK003 when the object changed thirty times during the call.
 --            55P03 after 1 s of waiting for another transaction, 40001 and 40P01 as the engine has them.
 -- Locks      S1 and S2 read without a lock and answer HELD. S3 locks the object's row, to the end of the caller's transaction,
@@ -1598,6 +1613,7 @@ DECLARE
     v_holder_id text COLLATE "C";
     v_holder_department_id text COLLATE "C";
     v_old_fence bigint;
+    v_acquired_ts timestamptz;
     v_lock_ts timestamptz;
     v_old_ttl_seconds bigint;
     v_expires_ts timestamptz;
@@ -1620,10 +1636,10 @@ BEGIN
     LOOP
         -- S1: the row, and then the time. Without a row all is NULL.
         -- While another session holds an old snapshot, all versions of a row stay: the newest is last in the index.
-        SELECT l.operator_id, l.department_id, l.fence, l.lock_ts, l.ttl_seconds, l.expires_ts, l.released_ts, l.note,
-            l.history_fl, l.ctid, l.released_ts IS NULL AND l.expires_ts > clock_timestamp(), clock_timestamp()
-        INTO v_holder_id, v_holder_department_id, v_old_fence, v_lock_ts, v_old_ttl_seconds, v_expires_ts, v_released_ts, v_note,
-            v_history_fl, v_version, v_renews, v_now
+        SELECT l.operator_id, l.department_id, l.fence, l.acquired_ts, l.lock_ts, l.ttl_seconds, l.expires_ts, l.released_ts,
+            l.note, l.history_fl, l.ctid, l.released_ts IS NULL AND l.expires_ts > clock_timestamp(), clock_timestamp()
+        INTO v_holder_id, v_holder_department_id, v_old_fence, v_acquired_ts, v_lock_ts, v_old_ttl_seconds, v_expires_ts, v_released_ts,
+            v_note, v_history_fl, v_version, v_renews, v_now
         FROM appl_lock AS l
         WHERE l.object_type::text = p_object_type
             AND l.object_id::text >= p_object_id
@@ -1671,7 +1687,7 @@ BEGIN
             END IF;
             RETURN ROW(
                 'N', 'HELD', v_holder_id, v_holder_department_id, 0,
-                v_expires_ts, appl_lock_seconds_left(v_expires_ts), v_note
+                v_acquired_ts, v_expires_ts, appl_lock_seconds_left(v_expires_ts), v_note
             )::get_appl_lock_answer;
         END IF;
 
@@ -1704,8 +1720,8 @@ BEGIN
                 AND l.fence = v_old_fence
                 AND l.lock_ts = v_lock_ts
                 AND l.released_ts IS NOT DISTINCT FROM v_released_ts
-            RETURNING l.fence, l.expires_ts, l.note
-            INTO v_fence, v_expires_ts, v_note;
+            RETURNING l.fence, l.acquired_ts, l.expires_ts, l.note
+            INTO v_fence, v_acquired_ts, v_expires_ts, v_note;
         ELSE
             -- There is no row, so this type and id are unchecked.
             IF (
@@ -1745,8 +1761,8 @@ BEGIN
                 v_history_level IS NOT NULL AND v_history_level = 'ALL'
             )
             ON CONFLICT ON CONSTRAINT appl_lock_pk DO NOTHING
-            RETURNING l.fence, l.expires_ts, l.note
-            INTO v_fence, v_expires_ts, v_note;
+            RETURNING l.fence, l.acquired_ts, l.expires_ts, l.note
+            INTO v_fence, v_acquired_ts, v_expires_ts, v_note;
             IF FOUND THEN
                 -- S4: the greatest fence that a purge has removed, if it is not below this one.
                 SELECT f.fence
@@ -1775,8 +1791,8 @@ BEGIN
             expires_ts = v_now + pg_catalog.make_interval(secs => v_ttl_seconds)
         WHERE l.object_type::text = p_object_type
             AND l.object_id::text = p_object_id
-        RETURNING l.fence, l.expires_ts
-        INTO v_fence, v_expires_ts;
+        RETURNING l.fence, l.acquired_ts, l.expires_ts
+        INTO v_fence, v_acquired_ts, v_expires_ts;
     END IF;
     IF v_history_level = 'ALL' OR NOT v_renews AND v_released_ts IS NULL AND v_holder_id <> p_operator_id THEN
         -- S6: the event.
@@ -1803,7 +1819,8 @@ BEGIN
         END IF;
     END IF;
     RETURN ROW(
-        'Y', CASE WHEN v_renews THEN 'RENEWED' ELSE 'ACQUIRED' END, '', '', v_fence, v_expires_ts, v_ttl_seconds, v_note
+        'Y', CASE WHEN v_renews THEN 'RENEWED' ELSE 'ACQUIRED' END, '', '', v_fence, v_acquired_ts, v_expires_ts,
+        v_ttl_seconds, v_note
     )::get_appl_lock_answer;
 END
 $$;
@@ -1827,6 +1844,7 @@ CREATE OR REPLACE PROCEDURE get_appl_lock(
     INOUT p_old_operator_id text DEFAULT NULL,
     INOUT p_old_department_id text DEFAULT NULL,
     INOUT p_fence bigint DEFAULT NULL,
+    INOUT p_acquired_ts timestamptz DEFAULT NULL,
     INOUT p_expires_ts timestamptz DEFAULT NULL,
     INOUT p_seconds_left bigint DEFAULT NULL,
     INOUT p_note text DEFAULT NULL
@@ -1836,20 +1854,21 @@ SET search_path FROM CURRENT
 AS $$
 BEGIN
     SELECT
-        r.p_ok_fl, r.p_outcome, r.p_old_operator_id, r.p_old_department_id, r.p_fence, r.p_expires_ts, r.p_seconds_left,
-        r.p_note
+        r.p_ok_fl, r.p_outcome, r.p_old_operator_id, r.p_old_department_id, r.p_fence, r.p_acquired_ts, r.p_expires_ts,
+        r.p_seconds_left, r.p_note
     INTO
-        p_ok_fl, p_outcome, p_old_operator_id, p_old_department_id, p_fence, p_expires_ts, p_seconds_left, p_note
+        p_ok_fl, p_outcome, p_old_operator_id, p_old_department_id, p_fence, p_acquired_ts, p_expires_ts,
+        p_seconds_left, p_note
     FROM get_appl_lock_row(
         p_object_type, p_object_id, p_operator_id, p_department_id, p_ttl_seconds, p_new_fl
     ) AS r;
 END
 $$;
 
-COMMENT ON PROCEDURE get_appl_lock(text, text, text, text, bigint, text, character, text, text, text, bigint, timestamptz, bigint, text) IS
+COMMENT ON PROCEDURE get_appl_lock(text, text, text, text, bigint, text, character, text, text, text, bigint, timestamptz, timestamptz, bigint, text) IS
     'Take or renew the lock on an object for one operator until it expires.';
 
-REVOKE ALL ON PROCEDURE get_appl_lock(text, text, text, text, bigint, text, character, text, text, text, bigint, timestamptz, bigint, text) FROM PUBLIC;
+REVOKE ALL ON PROCEDURE get_appl_lock(text, text, text, text, bigint, text, character, text, text, text, bigint, timestamptz, timestamptz, bigint, text) FROM PUBLIC;
 -- +goose StatementEnd
 
 -- +goose StatementBegin
@@ -1866,8 +1885,8 @@ REVOKE ALL ON PROCEDURE get_appl_lock(text, text, text, text, bigint, text, char
 -- In         p_object_type 1..64 characters without ":"; p_object_id 1 or more, with "#N" 255 at the most; p_permits 1..1000;
 --            p_operator_id 1..255; p_department_id 0..64, NULL = the grant's in a renewal, else empty; p_ttl_seconds
 --            1..315360000, NULL = the grant's in a renewal, else the policy's, else 604800. Trailing blanks are trimmed first.
--- Out        outcome, slot_id, operator_id, department_id, fence, expires_ts, seconds_left (from now to expires_ts), note (the
---            grant's). Of a slot that has become free the last six are empty, empty, 0, NULL, 0 and empty.
+-- Out        outcome, slot_id, operator_id, department_id, fence, acquired_ts, expires_ts, seconds_left (from now to
+--            expires_ts), note (the grant's). Of a slot that has become free the texts are empty, the numbers 0 and the times NULL.
 -- Raises     LK001 invalid argument. LK003, 55P03, 40001 and 40P01 as get_appl_lock.
 -- Locks      S1 and S3 read without a lock, so FULL locks nothing. S2 is get_appl_lock for one slot, with its locks.
 -- Race-free  Never more than N: each grant is one of get_appl_lock on one of N rows.
@@ -1889,6 +1908,7 @@ CREATE OR REPLACE FUNCTION get_appl_lock_permit(
     OUT operator_id text,
     OUT department_id text,
     OUT fence bigint,
+    OUT acquired_ts timestamptz,
     OUT expires_ts timestamptz,
     OUT seconds_left bigint,
     OUT note text
@@ -1950,6 +1970,7 @@ BEGIN
                 department_id := coalesce(v_own_department_id, '');
             END IF;
             fence := v_got.p_fence;
+            acquired_ts := v_got.p_acquired_ts;
             expires_ts := v_got.p_expires_ts;
             seconds_left := v_got.p_seconds_left;
             note := v_got.p_note;
@@ -1968,12 +1989,13 @@ BEGIN
         coalesce(l.operator_id, '')::text,
         coalesce(l.department_id, '')::text,
         coalesce(l.fence, 0),
+        l.acquired_ts,
         l.expires_ts,
         CASE WHEN l.expires_ts IS NULL THEN 0 ELSE appl_lock_seconds_left(l.expires_ts) END,
         coalesce(l.note, '')::text
     FROM generate_series(1::bigint, v_permits) AS s (slot)
     LEFT JOIN LATERAL (
-        SELECT h.operator_id, h.department_id, h.fence, h.expires_ts, h.note
+        SELECT h.operator_id, h.department_id, h.fence, h.acquired_ts, h.expires_ts, h.note
         FROM appl_lock AS h
         WHERE h.object_type::text = v_object_type
             AND h.object_id::text = v_prefix || s.slot::text
@@ -3209,7 +3231,7 @@ REVOKE ALL ON FUNCTION release_appl_locks(text, text, text, text, text, text, bi
 --
 -- Contract   RENEWED: this very grant is live; it lasts for its ttl from now, or as long as it did, if that is longer. So a
 --            late renewal shortens nothing. The policy's longest ttl is the limit.
---            HELD: another operator or another grant holds the object; old_* and expires_ts tell who and until when.
+--            HELD: another operator or grant holds the object; old_*, acquired_ts and expires_ts tell who, since and until when.
 --            FREE: nobody holds it: the grant has ended, and is not revived.
 --            No row: another transaction is changing or asserting this lock. It is neither renewed nor lost; call again. So a
 --            busy lock delays none of the others.
@@ -3217,9 +3239,9 @@ REVOKE ALL ON FUNCTION release_appl_locks(text, text, text, text, text, text, bi
 -- In         p_grants, a JSON array of 0 to 10000 grants such as {"object_type": "customer", "object_id": "42",
 --            "operator_id": "JDOE", "fence": 17, "ttl_seconds": 30}, with the limits of get_appl_lock and assert_appl_lock; all
 --            five are required; each object at most once. Trailing blanks are trimmed first.
--- Out        object_type, object_id, outcome, old_operator_id, old_department_id (empty unless HELD), expires_ts
---            (NULL when FREE), seconds_left (from now to expires_ts, 0 when FREE), ordered by object_type, object_id
---            as bytes.
+-- Out        object_type, object_id, outcome, old_operator_id, old_department_id (empty unless HELD), acquired_ts
+--            (NULL unless HELD), expires_ts (NULL when FREE), seconds_left (from now to expires_ts, 0 when FREE), ordered by
+--            object_type, object_id as bytes.
 -- Raises     LK001 invalid argument: nothing has been renewed. 40001 as the engine has it.
 -- Locks      S1 locks the row that it renews, one after the other in the order of their keys, to the end of the caller's
 --            transaction. It skips a row that another transaction has locked.
@@ -3237,6 +3259,7 @@ CREATE OR REPLACE FUNCTION renew_appl_locks(
     OUT outcome text,
     OUT old_operator_id text,
     OUT old_department_id text,
+    OUT acquired_ts timestamptz,
     OUT expires_ts timestamptz,
     OUT seconds_left bigint
 ) RETURNS SETOF record
@@ -3369,6 +3392,7 @@ BEGIN
             outcome := 'RENEWED';
             old_operator_id := '';
             old_department_id := '';
+            acquired_ts := NULL;
             seconds_left := v_ttl_seconds;
             IF expires_ts > v_expires_ts THEN
                 seconds_left := appl_lock_seconds_left(expires_ts);
@@ -3378,8 +3402,8 @@ BEGIN
         END IF;
 
         -- S2: who has it? A grant that is still live was skipped, and gets no row.
-        SELECT l.operator_id, l.department_id, l.fence, l.expires_ts, appl_lock_seconds_left(l.expires_ts)
-        INTO old_operator_id, old_department_id, v_old_fence, expires_ts, seconds_left
+        SELECT l.operator_id, l.department_id, l.fence, l.acquired_ts, l.expires_ts, appl_lock_seconds_left(l.expires_ts)
+        INTO old_operator_id, old_department_id, v_old_fence, acquired_ts, expires_ts, seconds_left
         FROM appl_lock AS l
         WHERE l.object_type::text = renew_appl_locks.object_type COLLATE "C"
             AND l.object_id::text = renew_appl_locks.object_id COLLATE "C"
@@ -3952,14 +3976,14 @@ REVOKE ALL ON PROCEDURE set_appl_lock_policy(text, bigint, bigint, text, text, t
 --            grant, a greater fence, an empty note. The former holder is in p_old_*, which are empty when p_operator_id held it
 --            itself. It is an event, TAKEN, with the reason and p_operator_id as its actor. The policy's longest ttl limits the
 --            new grant.
---            N HELD: another grant than p_expected_fence holds it; p_old_* and p_expires_ts tell who and until when.
+--            N HELD: another grant than p_expected_fence holds it; p_old_*, p_acquired_ts and p_expires_ts tell who, since and until when.
 --            N FREE: nobody holds it; nothing changed: get_appl_lock gets it.
 -- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_operator_id 1..255; p_department_id
 --            0..64, NULL = empty; p_reason 1..255, or empty if the type's policy says N;
 --            p_expected_fence 1 or greater, NULL = any grant; p_ttl_seconds 1..315360000, NULL = that of the grant that ends.
 --            Trailing blanks are trimmed first.
--- Out        p_ok_fl, p_outcome, p_old_operator_id, p_old_department_id, p_fence (0 unless TAKEN), p_expires_ts (NULL when
---            FREE), p_seconds_left (from now to p_expires_ts, 0 when FREE).
+-- Out        p_ok_fl, p_outcome, p_old_operator_id, p_old_department_id, p_fence (0 unless TAKEN), p_acquired_ts, p_expires_ts
+--            (both NULL when FREE), p_seconds_left (from now to p_expires_ts, 0 when FREE).
 -- Raises     LK001 invalid argument. LK003 when the object changed thirty times during the call.
 --            55P03 after 1 s of waiting for another transaction, 40001 and 40P01 as the engine has them.
 -- Locks      As appl_lock_move.
@@ -3980,6 +4004,7 @@ CREATE OR REPLACE FUNCTION take_appl_lock_row(
     OUT p_old_operator_id text,
     OUT p_old_department_id text,
     OUT p_fence bigint,
+    OUT p_acquired_ts timestamptz,
     OUT p_expires_ts timestamptz,
     OUT p_seconds_left bigint
 )
@@ -4023,6 +4048,7 @@ BEGIN
     p_old_operator_id := CASE WHEN v_own THEN '' ELSE v_moved.p_old_operator_id END;
     p_old_department_id := CASE WHEN v_own THEN '' ELSE v_moved.p_old_department_id END;
     p_fence := v_moved.p_fence;
+    p_acquired_ts := v_moved.p_acquired_ts;
     p_expires_ts := v_moved.p_expires_ts;
     p_seconds_left := v_moved.p_seconds_left;
 END
@@ -4048,6 +4074,7 @@ CREATE OR REPLACE PROCEDURE take_appl_lock(
     INOUT p_old_operator_id text DEFAULT NULL,
     INOUT p_old_department_id text DEFAULT NULL,
     INOUT p_fence bigint DEFAULT NULL,
+    INOUT p_acquired_ts timestamptz DEFAULT NULL,
     INOUT p_expires_ts timestamptz DEFAULT NULL,
     INOUT p_seconds_left bigint DEFAULT NULL
 )
@@ -4056,19 +4083,20 @@ SET search_path FROM CURRENT
 AS $$
 BEGIN
     SELECT
-        r.p_ok_fl, r.p_outcome, r.p_old_operator_id, r.p_old_department_id, r.p_fence, r.p_expires_ts, r.p_seconds_left
+        r.p_ok_fl, r.p_outcome, r.p_old_operator_id, r.p_old_department_id, r.p_fence, r.p_acquired_ts, r.p_expires_ts,
+        r.p_seconds_left
     INTO
-        p_ok_fl, p_outcome, p_old_operator_id, p_old_department_id, p_fence, p_expires_ts, p_seconds_left
+        p_ok_fl, p_outcome, p_old_operator_id, p_old_department_id, p_fence, p_acquired_ts, p_expires_ts, p_seconds_left
     FROM take_appl_lock_row(
         p_object_type, p_object_id, p_operator_id, p_department_id, p_reason, p_expected_fence, p_ttl_seconds
     ) AS r;
 END
 $$;
 
-COMMENT ON PROCEDURE take_appl_lock(text, text, text, text, text, bigint, bigint, character, text, text, text, bigint, timestamptz, bigint) IS
+COMMENT ON PROCEDURE take_appl_lock(text, text, text, text, text, bigint, bigint, character, text, text, text, bigint, timestamptz, timestamptz, bigint) IS
     'Take a held object from its holder, for a reason.';
 
-REVOKE ALL ON PROCEDURE take_appl_lock(text, text, text, text, text, bigint, bigint, character, text, text, text, bigint, timestamptz, bigint) FROM PUBLIC;
+REVOKE ALL ON PROCEDURE take_appl_lock(text, text, text, text, text, bigint, bigint, character, text, text, text, bigint, timestamptz, timestamptz, bigint) FROM PUBLIC;
 -- +goose StatementEnd
 
 -- +goose StatementBegin
@@ -4076,15 +4104,15 @@ REVOKE ALL ON PROCEDURE take_appl_lock(text, text, text, text, text, bigint, big
 --
 -- Contract   Y TRANSFERRED: p_from_operator_id held it; p_to_operator_id holds it now: a new grant, a greater fence, an empty
 --            note. It is an event, with its actor and reason. The policy's longest ttl limits the new grant.
---            N HELD: another operator holds it; p_old_* and p_expires_ts tell who and until when.
+--            N HELD: another operator holds it; p_old_*, p_acquired_ts and p_expires_ts tell who, since and until when.
 --            N FREE: nobody holds it; nothing changed.
 -- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_from_operator_id and
 --            p_to_operator_id 1..255, may be equal; p_to_department_id 0..64, NULL = empty;
 --            p_ttl_seconds 1..315360000, NULL = that of the grant that ends; p_actor_id 1..255, NULL = unknown;
 --            p_reason 0..255, NULL = empty. Trailing blanks are trimmed first.
 -- Out        p_ok_fl, p_outcome, p_old_operator_id, p_old_department_id (empty unless HELD),
---            p_fence (0 unless TRANSFERRED), p_expires_ts (NULL when FREE), p_seconds_left (from now to
---            p_expires_ts, 0 when FREE).
+--            p_fence (0 unless TRANSFERRED), p_acquired_ts, p_expires_ts (both NULL when FREE), p_seconds_left
+--            (from now to p_expires_ts, 0 when FREE).
 -- Raises     LK001 invalid argument. LK003 when the object changed thirty times during the call.
 --            55P03 after 1 s of waiting for another transaction, 40001 and 40P01 as the engine has them.
 -- Locks      As appl_lock_move.
@@ -4106,6 +4134,7 @@ CREATE OR REPLACE FUNCTION transfer_appl_lock_row(
     OUT p_old_operator_id text,
     OUT p_old_department_id text,
     OUT p_fence bigint,
+    OUT p_acquired_ts timestamptz,
     OUT p_expires_ts timestamptz,
     OUT p_seconds_left bigint
 )
@@ -4140,6 +4169,7 @@ BEGIN
     p_old_operator_id := CASE p_ok_fl WHEN 'Y' THEN '' ELSE v_moved.p_old_operator_id END;
     p_old_department_id := CASE p_ok_fl WHEN 'Y' THEN '' ELSE v_moved.p_old_department_id END;
     p_fence := v_moved.p_fence;
+    p_acquired_ts := v_moved.p_acquired_ts;
     p_expires_ts := v_moved.p_expires_ts;
     p_seconds_left := v_moved.p_seconds_left;
 END
@@ -4166,6 +4196,7 @@ CREATE OR REPLACE PROCEDURE transfer_appl_lock(
     INOUT p_old_operator_id text DEFAULT NULL,
     INOUT p_old_department_id text DEFAULT NULL,
     INOUT p_fence bigint DEFAULT NULL,
+    INOUT p_acquired_ts timestamptz DEFAULT NULL,
     INOUT p_expires_ts timestamptz DEFAULT NULL,
     INOUT p_seconds_left bigint DEFAULT NULL
 )
@@ -4174,9 +4205,10 @@ SET search_path FROM CURRENT
 AS $$
 BEGIN
     SELECT
-        r.p_ok_fl, r.p_outcome, r.p_old_operator_id, r.p_old_department_id, r.p_fence, r.p_expires_ts, r.p_seconds_left
+        r.p_ok_fl, r.p_outcome, r.p_old_operator_id, r.p_old_department_id, r.p_fence, r.p_acquired_ts, r.p_expires_ts,
+        r.p_seconds_left
     INTO
-        p_ok_fl, p_outcome, p_old_operator_id, p_old_department_id, p_fence, p_expires_ts, p_seconds_left
+        p_ok_fl, p_outcome, p_old_operator_id, p_old_department_id, p_fence, p_acquired_ts, p_expires_ts, p_seconds_left
     FROM transfer_appl_lock_row(
         p_object_type, p_object_id, p_from_operator_id, p_to_operator_id, p_to_department_id, p_ttl_seconds, p_actor_id,
         p_reason
@@ -4184,10 +4216,10 @@ BEGIN
 END
 $$;
 
-COMMENT ON PROCEDURE transfer_appl_lock(text, text, text, text, text, bigint, text, text, character, text, text, text, bigint, timestamptz, bigint) IS
+COMMENT ON PROCEDURE transfer_appl_lock(text, text, text, text, text, bigint, text, text, character, text, text, text, bigint, timestamptz, timestamptz, bigint) IS
     'Hand a held object from one operator to another.';
 
-REVOKE ALL ON PROCEDURE transfer_appl_lock(text, text, text, text, text, bigint, text, text, character, text, text, text, bigint, timestamptz, bigint) FROM PUBLIC;
+REVOKE ALL ON PROCEDURE transfer_appl_lock(text, text, text, text, text, bigint, text, text, character, text, text, text, bigint, timestamptz, timestamptz, bigint) FROM PUBLIC;
 -- +goose StatementEnd
 
 -- +goose StatementBegin

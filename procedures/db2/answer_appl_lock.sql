@@ -5,13 +5,14 @@
 --            the ttl. So an asker who has left blocks the object for 60 s only. It is an event that always reaches the former
 --            holder's inbox: every operator can read the fence, so another may have made the call.
 --            Y TOLD, after LATER and NO: the asker finds the answer in its inbox.
---            N HELD: another operator or grant holds the object; p_old_* and p_expires_ts tell who and until when.
+--            N HELD: another operator or grant holds the object; p_old_*, p_acquired_ts and p_expires_ts tell who, since and until
+--            when.
 --            N FREE: nobody holds it. N GONE: the asker is not listed any more. Nothing changed.
 -- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_operator_id 1..255, the holder; p_fence 1 or greater,
 --            its grant; p_asker_id 1..255; p_client_id 1..64, the asker's program, NULL = any; p_answer GIVE, LATER or NO;
 --            p_reason 0..255, NULL = empty. Trailing blanks are trimmed first.
--- Out        p_ok_fl, p_outcome, p_old_operator_id, p_old_department_id (empty unless HELD), p_expires_ts (UTC, of the lock as it is
---            now; NULL when FREE or GONE), p_seconds_left (rounded up; 0 then).
+-- Out        p_ok_fl, p_outcome, p_old_operator_id, p_old_department_id (empty unless HELD), p_acquired_ts,
+--            p_expires_ts (UTC, of the lock as it is now; NULL when FREE or GONE), p_seconds_left (rounded up; 0 then).
 -- Raises     LK001 invalid argument. LK003 as appl_lock_move. -911 and -913 as get_appl_lock.
 -- Locks      S1 reads committed rows without waiting (cur_commit, the default). S2 locks the asker's rows, S3 the object's row
 --            as appl_lock_move; to the end of the caller's transaction.
@@ -32,7 +33,7 @@ MODIFIES SQL DATA
 main: BEGIN
     DECLARE v_object_type, v_object_id, v_operator_id, v_asker_id, v_client_id, v_answer, v_reason VARCHAR(4000);
     DECLARE v_rows, v_changed INTEGER DEFAULT 0;
-    DECLARE v_now, v_expires_ts, v_old_expires_ts, v_old_released_ts TIMESTAMP;
+    DECLARE v_now, v_acquired_ts, v_expires_ts, v_old_acquired_ts, v_old_expires_ts, v_old_released_ts TIMESTAMP;
     DECLARE v_old_fence, v_new_fence, v_seconds_left BIGINT;
     DECLARE v_old_operator_id, v_old_department_id, v_department_id VARCHAR(256);
     DECLARE v_outcome VARCHAR(11);
@@ -41,6 +42,7 @@ main: BEGIN
     SET p_outcome = '';
     SET p_old_operator_id = '';
     SET p_old_department_id = '';
+    SET p_acquired_ts = NULL;
     SET p_expires_ts = NULL;
     SET p_seconds_left = 0;
     SET v_object_type = RTRIM(COALESCE(p_object_type, ''));
@@ -76,8 +78,8 @@ main: BEGIN
 
     SET CURRENT LOCK TIMEOUT 1;
     -- S1: does the operator hold it by that grant? The aggregates always return one row.
-    SELECT COUNT(*), MAX(l.operator_id), MAX(l.department_id), MAX(l.fence), MAX(l.expires_ts), MAX(l.released_ts)
-    INTO v_rows, v_old_operator_id, v_old_department_id, v_old_fence, v_old_expires_ts, v_old_released_ts
+    SELECT COUNT(*), MAX(l.operator_id), MAX(l.department_id), MAX(l.fence), MAX(l.acquired_ts), MAX(l.expires_ts), MAX(l.released_ts)
+    INTO v_rows, v_old_operator_id, v_old_department_id, v_old_fence, v_old_acquired_ts, v_old_expires_ts, v_old_released_ts
     FROM appl_lock AS l
     WHERE l.object_type = v_object_type
         AND l.object_id = v_object_id
@@ -90,6 +92,7 @@ main: BEGIN
         SET p_outcome = 'HELD';
         SET p_old_operator_id = v_old_operator_id;
         SET p_old_department_id = v_old_department_id;
+        SET p_acquired_ts = v_old_acquired_ts;
         SET p_expires_ts = v_old_expires_ts;
         SET p_seconds_left = SECONDS_UP(v_now, v_old_expires_ts);
         LEAVE main;
@@ -125,6 +128,7 @@ main: BEGIN
     ELSEIF v_answer <> 'GIVE' THEN
         SET p_ok_fl = 'Y';
         SET p_outcome = 'TOLD';
+        SET p_acquired_ts = v_old_acquired_ts;
         SET p_expires_ts = v_old_expires_ts;
         SET p_seconds_left = SECONDS_UP(v_now, v_old_expires_ts);
         LEAVE main;
@@ -147,9 +151,11 @@ main: BEGIN
     -- S3: grant it to the asker, and remove the asker's requests.
     CALL appl_lock_move(
         v_object_type, v_object_id, v_operator_id, p_fence, v_asker_id, v_department_id, NULL, 'GIVEN', v_operator_id, v_reason, NULL, 60,
-        v_outcome, v_old_operator_id, v_old_department_id, v_new_fence, v_expires_ts, v_seconds_left
+        v_outcome, v_old_operator_id, v_old_department_id, v_new_fence, v_acquired_ts, v_expires_ts,
+        v_seconds_left
     );
     SET p_outcome = v_outcome;
+    SET p_acquired_ts = v_acquired_ts;
     SET p_expires_ts = v_expires_ts;
     SET p_seconds_left = v_seconds_left;
     IF v_outcome = 'GIVEN' THEN

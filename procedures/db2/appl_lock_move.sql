@@ -31,6 +31,7 @@ CREATE OR REPLACE PROCEDURE appl_lock_move (
     OUT p_old_operator_id VARCHAR(256),
     OUT p_old_department_id VARCHAR(256),
     OUT p_fence BIGINT,
+    OUT p_acquired_ts TIMESTAMP,
     OUT p_expires_ts TIMESTAMP,
     OUT p_seconds_left BIGINT
 )
@@ -40,7 +41,7 @@ NOT DETERMINISTIC
 MODIFIES SQL DATA
 main: BEGIN
     DECLARE v_round, v_rows, v_policies, v_changed INTEGER DEFAULT 0;
-    DECLARE v_begun, v_now, v_lock_ts, v_expires_ts, v_old_lock_ts, v_old_expires_ts, v_old_released_ts TIMESTAMP;
+    DECLARE v_begun, v_now, v_lock_ts, v_expires_ts, v_old_acquired_ts, v_old_lock_ts, v_old_expires_ts, v_old_released_ts TIMESTAMP;
     DECLARE v_old_operator_id, v_old_department_id VARCHAR(256);
     DECLARE v_fence, v_old_fence, v_ttl_seconds, v_old_ttl_seconds, v_default_ttl_seconds, v_longest_ttl_seconds, v_first_seconds BIGINT;
 
@@ -48,6 +49,7 @@ main: BEGIN
     SET p_old_operator_id = '';
     SET p_old_department_id = '';
     SET p_fence = 0;
+    SET p_acquired_ts = NULL;
     SET p_expires_ts = NULL;
     SET p_seconds_left = 0;
     SET CURRENT LOCK TIMEOUT 1;
@@ -56,11 +58,11 @@ main: BEGIN
 
         -- S1: who holds it? The aggregates always return one row.
         SELECT
-            COUNT(*), MAX(l.operator_id), MAX(l.department_id), MAX(l.fence), MAX(l.lock_ts), MAX(l.ttl_seconds),
-            MAX(l.expires_ts), MAX(l.released_ts)
+            COUNT(*), MAX(l.operator_id), MAX(l.department_id), MAX(l.fence), MAX(l.acquired_ts), MAX(l.lock_ts),
+            MAX(l.ttl_seconds), MAX(l.expires_ts), MAX(l.released_ts)
         INTO
-            v_rows, v_old_operator_id, v_old_department_id, v_old_fence, v_old_lock_ts, v_old_ttl_seconds,
-            v_old_expires_ts, v_old_released_ts
+            v_rows, v_old_operator_id, v_old_department_id, v_old_fence, v_old_acquired_ts, v_old_lock_ts,
+            v_old_ttl_seconds, v_old_expires_ts, v_old_released_ts
         FROM appl_lock AS l
         WHERE l.object_type = p_object_type
             AND l.object_id = p_object_id
@@ -76,6 +78,7 @@ main: BEGIN
             SET p_outcome = 'HELD';
             SET p_old_operator_id = v_old_operator_id;
             SET p_old_department_id = v_old_department_id;
+            SET p_acquired_ts = v_old_acquired_ts;
             SET p_expires_ts = v_old_expires_ts;
             SET p_seconds_left = SECONDS_UP(v_now, v_old_expires_ts);
             LEAVE main;
@@ -144,6 +147,7 @@ main: BEGIN
                     expires_ts = v_expires_ts
                 WHERE l.object_type = p_object_type
                     AND l.object_id = p_object_id;
+                SET v_begun = v_now;
             END IF;
             CALL appl_lock_record(
                 v_now, p_object_type, p_object_id, p_event, p_actor_id, v_old_operator_id, v_old_department_id,
@@ -153,6 +157,7 @@ main: BEGIN
             SET p_old_operator_id = v_old_operator_id;
             SET p_old_department_id = v_old_department_id;
             SET p_fence = v_fence;
+            SET p_acquired_ts = v_begun;
             SET p_expires_ts = v_expires_ts;
             SET p_seconds_left = v_first_seconds;
             LEAVE main;

@@ -1,7 +1,7 @@
 -- ask_appl_lock: ask an object's holder for it, with a message, or keep the request listed.
 --
 -- Contract   Y ASKED: the request is listed for 60 s, but not longer than p_wait_seconds, and the holder finds it in its inbox.
---            Each further call keeps it listed, since the first one. The holder is in p_old_*, its end in p_expires_ts.
+--            Each further call keeps it listed, since the first one. The holder is in p_old_*, p_acquired_ts and p_expires_ts.
 --            Y GIVEN: the holder has neither renewed, edited (see_appl_lock) nor answered for as long as the type's policy
 --            allows. The caller holds the object now, as after the GIVE of answer_appl_lock; p_old_operator_id held it.
 --            Y WITHDRAWN: p_wait_seconds was 0, and the request is gone, if there was one.
@@ -10,7 +10,7 @@
 --            empty; p_client_id 1..64, the asking program, under a name that no other program has; p_message 0..255, NULL =
 --            empty; p_wait_seconds until it gives up, 0..315360000, NULL = never. Trailing blanks are trimmed first.
 -- Out        p_ok_fl, p_outcome, p_old_operator_id, p_old_department_id (empty unless ASKED or GIVEN), p_fence (0 unless GIVEN),
---            p_expires_ts (UTC, NULL when FREE or WITHDRAWN), p_seconds_left (rounded up; 0 then).
+--            p_acquired_ts, p_expires_ts (UTC, NULL when FREE or WITHDRAWN), p_seconds_left (rounded up; 0 then).
 -- Raises     LK001 invalid argument. LK003 when the request came and went, or the object changed hands, thirty times during the
 --            call. -911 and -913 as get_appl_lock.
 -- Locks      S1 reads committed rows without waiting (cur_commit, the default). S2 changes, S2b inserts or S4 deletes the
@@ -32,7 +32,7 @@ main: BEGIN
     DECLARE v_object_type, v_object_id, v_operator_id, v_department_id, v_client_id, v_message VARCHAR(4000);
     DECLARE v_round, v_rows, v_changed INTEGER DEFAULT 0;
     DECLARE v_now, v_until_ts, v_ask_ends_ts, v_shown_ts, v_answered_ts, v_edited_ts, v_silent_ts TIMESTAMP;
-    DECLARE v_expires_ts, v_old_lock_ts, v_old_expires_ts, v_old_released_ts TIMESTAMP;
+    DECLARE v_acquired_ts, v_expires_ts, v_old_acquired_ts, v_old_lock_ts, v_old_expires_ts, v_old_released_ts TIMESTAMP;
     DECLARE v_fence, v_seconds_left, v_old_fence, v_old_ttl_seconds, v_yield_after_seconds BIGINT;
     DECLARE v_old_operator_id, v_old_department_id VARCHAR(256);
     DECLARE v_outcome VARCHAR(11);
@@ -42,6 +42,7 @@ main: BEGIN
     SET p_old_operator_id = '';
     SET p_old_department_id = '';
     SET p_fence = 0;
+    SET p_acquired_ts = NULL;
     SET p_expires_ts = NULL;
     SET p_seconds_left = 0;
     SET v_object_type = RTRIM(COALESCE(p_object_type, ''));
@@ -79,11 +80,11 @@ main: BEGIN
 
         -- S1: who holds it, and how long may the holder leave a request unanswered?
         SELECT
-            COUNT(*), MAX(l.operator_id), MAX(l.department_id), MAX(l.fence), MAX(l.lock_ts), MAX(l.ttl_seconds),
-            MAX(l.expires_ts), MAX(l.released_ts), MAX(p.yield_after_seconds)
+            COUNT(*), MAX(l.operator_id), MAX(l.department_id), MAX(l.fence), MAX(l.acquired_ts), MAX(l.lock_ts),
+            MAX(l.ttl_seconds), MAX(l.expires_ts), MAX(l.released_ts), MAX(p.yield_after_seconds)
         INTO
-            v_rows, v_old_operator_id, v_old_department_id, v_old_fence, v_old_lock_ts, v_old_ttl_seconds,
-            v_old_expires_ts, v_old_released_ts, v_yield_after_seconds
+            v_rows, v_old_operator_id, v_old_department_id, v_old_fence, v_old_acquired_ts, v_old_lock_ts,
+            v_old_ttl_seconds, v_old_expires_ts, v_old_released_ts, v_yield_after_seconds
         FROM appl_lock AS l
         LEFT OUTER JOIN appl_lock_policy AS p
             ON p.object_type = l.object_type
@@ -111,6 +112,7 @@ main: BEGIN
             IF v_outcome = 'WITHDRAWN' THEN
                 SET p_ok_fl = 'Y';
             ELSEIF v_outcome = 'OWN' THEN
+                SET p_acquired_ts = v_old_acquired_ts;
                 SET p_expires_ts = v_old_expires_ts;
                 SET p_seconds_left = SECONDS_UP(v_now, v_old_expires_ts);
             END IF;
@@ -165,6 +167,7 @@ main: BEGIN
             SET p_outcome = 'ASKED';
             SET p_old_operator_id = v_old_operator_id;
             SET p_old_department_id = v_old_department_id;
+            SET p_acquired_ts = v_old_acquired_ts;
             SET p_expires_ts = v_old_expires_ts;
             SET p_seconds_left = SECONDS_UP(v_now, v_old_expires_ts);
             -- A lock of less than an hour is a program's lease, with nobody there to answer.
@@ -195,11 +198,13 @@ main: BEGIN
                 CALL appl_lock_move(
                     v_object_type, v_object_id, v_old_operator_id, v_old_fence, v_operator_id, v_department_id, NULL,
                     'YIELDED', v_operator_id, 'no answer for ' || CAST(v_yield_after_seconds AS VARCHAR(20)) || ' s', v_old_lock_ts, 60,
-                    v_outcome, v_old_operator_id, v_old_department_id, v_fence, v_expires_ts, v_seconds_left
+                    v_outcome, v_old_operator_id, v_old_department_id, v_fence, v_acquired_ts, v_expires_ts,
+                    v_seconds_left
                 );
                 IF v_outcome = 'YIELDED' THEN
                     SET p_outcome = 'GIVEN';
                     SET p_fence = v_fence;
+                    SET p_acquired_ts = v_acquired_ts;
                     SET p_expires_ts = v_expires_ts;
                     SET p_seconds_left = v_seconds_left;
                     DELETE FROM appl_lock_ask

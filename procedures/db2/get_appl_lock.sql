@@ -2,16 +2,15 @@
 --
 -- Contract   Y ACQUIRED: the object was free; a new grant, a greater fence. Y RENEWED: this operator holds it; same grant and
 --            fence, and the ttl counts from now. N HELD: another operator holds it, or this one when p_new_fl is Y; p_old_*,
---            p_expires_ts and p_note tell who, until when and why.
---            Events: OVERTAKEN, when another operator's grant had expired unreleased. Under history ALL also ACQUIRED, RENEWED
---            and REFUSED; for REFUSED the policy at the holder's last get counts. Without p_ttl_seconds a new grant gets the
---            policy's default ttl. The policy's longest ttl limits every grant.
+--            p_acquired_ts, p_expires_ts and p_note tell who, since when, until when and why. The policy's longest ttl limits every
+--            grant. Events: OVERTAKEN, when another operator's grant had expired unreleased. Under history ALL also ACQUIRED,
+--            RENEWED and REFUSED; for REFUSED the policy at the holder's last get counts.
 -- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_operator_id 1..255; p_department_id 0..64,
 --            NULL = as it is in a renewal, empty in a new grant; p_ttl_seconds 1..315360000, NULL = the grant's in a renewal,
 --            in a new grant the policy's, else 604800 (7 days); p_new_fl Y or N, NULL or empty = N. Trailing blanks are
 --            trimmed first. VARCHAR(4000), so that length is checked here.
 -- Out        p_ok_fl, p_outcome, p_old_operator_id, p_old_department_id (empty unless HELD), p_fence (0 when HELD),
---            p_expires_ts (UTC), p_seconds_left (rounded up), p_note (the holder's when HELD, the grant's own when RENEWED).
+--            p_acquired_ts, p_expires_ts (UTC), p_seconds_left (rounded up), p_note (the holder's when HELD, one's own when RENEWED).
 -- Raises     LK001 invalid argument. LK003 when the object changed hands thirty times during the call. -911/40001 or -913/57033
 --            after 1 s of waiting for another transaction (reason 68), or as a deadlock's victim (reason 2). After -911 Db2 has
 --            rolled back the whole transaction. After -913 it has rolled back the statement only: roll back and begin again.
@@ -49,6 +48,7 @@ main: BEGIN
     SET p_old_operator_id = '';
     SET p_old_department_id = '';
     SET p_fence = 0;
+    SET p_acquired_ts = NULL;
     SET p_expires_ts = NULL;
     SET p_seconds_left = 0;
     SET p_note = '';
@@ -106,6 +106,7 @@ main: BEGIN
                 SET p_outcome = 'HELD';
                 SET p_old_operator_id = v_old_operator_id;
                 SET p_old_department_id = v_old_department_id;
+                SET p_acquired_ts = v_old_acquired_ts;
                 SET p_expires_ts = v_old_expires_ts;
                 SET p_note = v_old_note;
                 SET p_seconds_left = SECONDS_UP(v_now, v_old_expires_ts);
@@ -237,6 +238,7 @@ main: BEGIN
             SET p_ok_fl = 'Y';
             SET p_outcome = v_outcome;
             SET p_fence = v_fence;
+            SET p_acquired_ts = v_acquired_ts;
             SET p_expires_ts = v_expires_ts;
             SET p_note = CASE WHEN v_outcome = 'RENEWED' THEN v_old_note ELSE '' END;
             SET p_seconds_left = v_ttl_seconds;

@@ -12,8 +12,9 @@
 --            p_operator_id 1..255; p_department_id 0..64, NULL = as it is in a renewal, empty in a new grant;
 --            p_ttl_seconds 1..315360000, NULL = the grant's in a renewal, in a new grant the policy's, else 604800.
 --            Trailing blanks are trimmed first. VARCHAR(4000), so that length is checked here.
--- Out        A result set: outcome, slot_id, operator_id, department_id, fence, expires_ts (UTC), seconds_left (from now
---            to expires_ts, rounded up). Of a slot that has become free the last four are empty, 0, NULL and 0.
+-- Out        A result set: outcome, slot_id, operator_id, department_id, fence, acquired_ts and expires_ts (UTC),
+--            seconds_left (from now to expires_ts, rounded up), note. Of a slot that has become free the texts are empty, the
+--            numbers 0 and the times NULL.
 -- Raises     LK001 invalid argument. LK003, -911 and -913 as get_appl_lock.
 -- Locks      S1 and S3 read committed rows without waiting (cur_commit, the default), so FULL locks nothing. S2 is
 --            get_appl_lock for one slot, with its locks.
@@ -46,7 +47,7 @@ BEGIN
     DECLARE v_outcome VARCHAR(11);
     DECLARE v_old_operator_id, v_old_department_id VARCHAR(256);
     DECLARE v_fence, v_seconds_left BIGINT;
-    DECLARE v_expires_ts TIMESTAMP;
+    DECLARE v_acquired_ts, v_expires_ts TIMESTAMP;
     DECLARE v_note VARCHAR(1020);
 
     SET v_object_type = RTRIM(COALESCE(p_object_type, ''));
@@ -123,7 +124,7 @@ BEGIN
         SET v_chosen_id = v_object_id || '#' || CAST(v_chosen AS VARCHAR(4));
         CALL get_appl_lock(
             v_object_type, v_chosen_id, v_operator_id, v_department_id, p_ttl_seconds, NULL,
-            v_ok_fl, v_outcome, v_old_operator_id, v_old_department_id, v_fence, v_expires_ts,
+            v_ok_fl, v_outcome, v_old_operator_id, v_old_department_id, v_fence, v_acquired_ts, v_expires_ts,
             v_seconds_left, v_note
         );
         SET v_tried = v_tried || CAST(v_chosen AS VARCHAR(4)) || '#';
@@ -138,6 +139,7 @@ BEGIN
                     v_operator_id AS operator_id,
                     COALESCE(v_department_id, CASE WHEN v_outcome = 'RENEWED' THEN v_own_department_id END, '') AS department_id,
                     v_fence AS fence,
+                    v_acquired_ts AS acquired_ts,
                     v_expires_ts AS expires_ts,
                     v_seconds_left AS seconds_left,
                     v_note AS note
@@ -160,6 +162,7 @@ BEGIN
                     COALESCE(l.operator_id, '') AS operator_id,
                     COALESCE(l.department_id, '') AS department_id,
                     COALESCE(l.fence, 0) AS fence,
+                    l.acquired_ts,
                     l.expires_ts,
                     CASE WHEN l.expires_ts > v_now THEN SECONDS_UP(v_now, l.expires_ts) ELSE 0 END AS seconds_left,
                     COALESCE(l.note, '') AS note

@@ -42,7 +42,7 @@ NOT DETERMINISTIC
 MODIFIES SQL DATA
 BEGIN
     DECLARE v_limit INTEGER;
-    DECLARE v_now, v_expires_ts TIMESTAMP;
+    DECLARE v_now, v_acquired_ts, v_expires_ts TIMESTAMP;
     DECLARE v_ok_fl, v_verdict CHAR(1);
     DECLARE v_outcome VARCHAR(11);
     DECLARE v_old_operator_id, v_old_department_id VARCHAR(256);
@@ -81,7 +81,8 @@ BEGIN
             CALL appl_lock_move(
                 c_object_type, c_object_id, p_from_operator_id, NULL, p_to_operator_id, p_to_department_id, p_ttl_seconds,
                 'TRANSFERRED', p_actor_id, p_reason, NULL, NULL,
-                v_outcome, v_old_operator_id, v_old_department_id, v_fence, v_expires_ts, v_seconds_left
+                v_outcome, v_old_operator_id, v_old_department_id, v_fence, v_acquired_ts, v_expires_ts,
+                v_seconds_left
             );
             SET v_verdict = CASE WHEN v_outcome = 'TRANSFERRED' THEN 'D' ELSE 'L' END;
         END IF;

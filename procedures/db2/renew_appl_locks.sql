@@ -2,7 +2,7 @@
 --
 -- Contract   RENEWED: this very grant is live; it lasts for its ttl from now, or as long as it did, if that is longer. So a
 --            late renewal shortens nothing. The policy's longest ttl is the limit.
---            HELD: another operator or another grant holds the object; old_* and expires_ts tell who and until when. FREE:
+--            HELD: another operator or grant holds the object; old_*, acquired_ts and expires_ts tell who, since and until when. FREE:
 --            nobody holds it: the grant has ended, and is not revived.
 --            No row: another transaction has changed this lock during the call; call again.
 --            A renewal is an event, RENEWED, if history was ALL at the operator's last get.
@@ -11,7 +11,8 @@
 --            characters: 8:customer2:424:JDOE2:172:30 is the grant 17 of JDOE on customer:42, for 30 s. Each object may come at
 --            most once. Trailing blanks of values are trimmed.
 -- Out        A result set: object_type, object_id, outcome, old_operator_id, old_department_id (empty unless HELD),
---            expires_ts (UTC, NULL when FREE), seconds_left (rounded up; 0 when FREE), ordered by object_type, object_id.
+--            acquired_ts (UTC, NULL unless HELD), expires_ts (UTC, NULL when FREE), seconds_left (rounded up; 0 when FREE), ordered by
+--            object_type, object_id.
 -- Raises     LK001 invalid argument: nothing has been renewed. When another transaction has locked a row that would be renewed,
 --            -911/40001 with reason 68, or -913/57033, at once. After -911 nothing has been renewed, and the caller's
 --            transaction is over. Then renew the halves, and so on.
@@ -252,6 +253,7 @@ BEGIN
                 END AS outcome,
                 CASE WHEN t.verdict = 'L' AND l.expires_ts > v_now THEN l.operator_id ELSE '' END AS old_operator_id,
                 CASE WHEN t.verdict = 'L' AND l.expires_ts > v_now THEN l.department_id ELSE '' END AS old_department_id,
+                CASE WHEN t.verdict = 'L' AND l.expires_ts > v_now THEN l.acquired_ts END AS acquired_ts,
                 CASE WHEN t.verdict <> 'L' OR l.expires_ts > v_now THEN l.expires_ts END AS expires_ts,
                 CASE
                     WHEN t.verdict = 'R' THEN t.ttl_seconds

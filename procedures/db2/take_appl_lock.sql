@@ -3,14 +3,15 @@
 -- Contract   Y TAKEN: an operator held it, by the grant p_expected_fence (NULL = any grant). Now p_operator_id holds it: a new
 --            grant, a greater fence, an empty note. The former holder is in p_old_*, which are empty when p_operator_id held it
 --            itself. It is an event, TAKEN, with the reason.
---            N HELD: another grant than p_expected_fence holds it; p_old_* and p_expires_ts tell who and until when.
+--            N HELD: another grant than p_expected_fence holds it; p_old_*, p_acquired_ts and p_expires_ts tell who, since and
+--            until when.
 --            N FREE: nobody holds it: get_appl_lock gets it.
 -- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_operator_id 1..255; p_department_id 0..64, NULL =
 --            empty; p_reason 1..255, or empty if the type's policy says N; p_expected_fence 1 or greater, NULL = any grant;
 --            p_ttl_seconds 1..315360000, NULL = that of the grant that ends, within the policy's longest. Trailing blanks are
 --            trimmed first.
 -- Out        p_ok_fl, p_outcome, p_old_operator_id, p_old_department_id (empty when FREE, and when p_operator_id held it),
---            p_fence (0 unless TAKEN), p_expires_ts (UTC, NULL when FREE), p_seconds_left (rounded up; 0 when FREE).
+--            p_fence (0 unless TAKEN), p_acquired_ts, p_expires_ts (UTC, NULL when FREE), p_seconds_left (rounded up; 0 when FREE).
 -- Raises     LK001 invalid argument. LK003 when the object changed hands thirty times during the call. -911 and -913 as
 --            get_appl_lock.
 -- Locks      As appl_lock_move, which decides: HELD and FREE lock nothing.
@@ -32,13 +33,14 @@ main: BEGIN
     DECLARE v_outcome VARCHAR(11);
     DECLARE v_old_operator_id, v_old_department_id VARCHAR(256);
     DECLARE v_fence, v_seconds_left BIGINT;
-    DECLARE v_expires_ts TIMESTAMP;
+    DECLARE v_acquired_ts, v_expires_ts TIMESTAMP;
 
     SET p_ok_fl = 'N';
     SET p_outcome = '';
     SET p_old_operator_id = '';
     SET p_old_department_id = '';
     SET p_fence = 0;
+    SET p_acquired_ts = NULL;
     SET p_expires_ts = NULL;
     SET p_seconds_left = 0;
     SET v_object_type = RTRIM(COALESCE(p_object_type, ''));
@@ -81,10 +83,11 @@ main: BEGIN
     CALL appl_lock_move(
         v_object_type, v_object_id, NULL, p_expected_fence, v_operator_id, v_department_id, p_ttl_seconds, 'TAKEN', v_operator_id, v_reason,
         NULL, NULL,
-        v_outcome, v_old_operator_id, v_old_department_id, v_fence, v_expires_ts, v_seconds_left
+        v_outcome, v_old_operator_id, v_old_department_id, v_fence, v_acquired_ts, v_expires_ts, v_seconds_left
     );
     SET p_outcome = v_outcome;
     SET p_fence = v_fence;
+    SET p_acquired_ts = v_acquired_ts;
     SET p_expires_ts = v_expires_ts;
     SET p_seconds_left = v_seconds_left;
     IF v_outcome = 'TAKEN' THEN

@@ -1,14 +1,14 @@
 -- transfer_appl_lock: hand a held object from one operator to another.
 --
 -- Contract   Y TRANSFERRED: p_from held it; p_to holds it now: a new grant, a greater fence. It is an event, with its actor and
---            reason. N HELD: another operator holds it; p_old_* and p_expires_ts tell who and until when.
+--            reason. N HELD: another operator holds it; p_old_*, p_acquired_ts and p_expires_ts tell who, since and until when.
 --            N FREE: nobody holds it.
 -- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_from_operator_id and
 --            p_to_operator_id 1..255, may be equal; p_to_department_id 0..64, NULL = empty; p_ttl_seconds 1..315360000, NULL =
 --            that of the grant that ends, within the policy's longest; p_actor_id 1..255, NULL = unknown; p_reason 0..255, NULL
 --            = empty. Trailing blanks are trimmed first.
 -- Out        p_ok_fl, p_outcome, p_old_operator_id, p_old_department_id (empty unless HELD), p_fence (0 unless TRANSFERRED),
---            p_expires_ts (UTC, NULL when FREE), p_seconds_left (rounded up; 0 when FREE).
+--            p_acquired_ts, p_expires_ts (UTC, NULL when FREE), p_seconds_left (rounded up; 0 when FREE).
 -- Raises     LK001 invalid argument. LK003 when the object changed hands thirty times during the call. -911 and -913 as
 --            get_appl_lock.
 -- Locks      As appl_lock_move, which decides: HELD and FREE lock nothing.
@@ -29,13 +29,14 @@ main: BEGIN
     DECLARE v_outcome VARCHAR(11);
     DECLARE v_old_operator_id, v_old_department_id VARCHAR(256);
     DECLARE v_fence, v_seconds_left BIGINT;
-    DECLARE v_expires_ts TIMESTAMP;
+    DECLARE v_acquired_ts, v_expires_ts TIMESTAMP;
 
     SET p_ok_fl = 'N';
     SET p_outcome = '';
     SET p_old_operator_id = '';
     SET p_old_department_id = '';
     SET p_fence = 0;
+    SET p_acquired_ts = NULL;
     SET p_expires_ts = NULL;
     SET p_seconds_left = 0;
     SET v_object_type = RTRIM(COALESCE(p_object_type, ''));
@@ -74,10 +75,11 @@ main: BEGIN
     CALL appl_lock_move(
         v_object_type, v_object_id, v_from_operator_id, NULL, v_to_operator_id, v_to_department_id, p_ttl_seconds,
         'TRANSFERRED', COALESCE(v_actor_id, ''), v_reason, NULL, NULL,
-        v_outcome, v_old_operator_id, v_old_department_id, v_fence, v_expires_ts, v_seconds_left
+        v_outcome, v_old_operator_id, v_old_department_id, v_fence, v_acquired_ts, v_expires_ts, v_seconds_left
     );
     SET p_outcome = v_outcome;
     SET p_fence = v_fence;
+    SET p_acquired_ts = v_acquired_ts;
     SET p_expires_ts = v_expires_ts;
     SET p_seconds_left = v_seconds_left;
     IF v_outcome = 'TRANSFERRED' THEN

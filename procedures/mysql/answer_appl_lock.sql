@@ -5,11 +5,12 @@
 --            the ttl. So an asker who has left blocks the object for 60 s only. It is an event that always reaches the former
 --            holder's inbox: every operator can read the fence, so another may have made the call.
 --            Y TOLD, after LATER and NO: the asker finds the answer in its inbox.
---            N HELD: another operator or grant holds the object; p_old_* and p_expires_ts tell who and until when.
+--            N HELD: another operator or grant holds the object; p_old_*, p_acquired_ts and p_expires_ts tell who, since and until
+--            when.
 --            N FREE: nobody holds it. N GONE: the asker is not listed any more. Nothing changed.
 -- In         p_operator_id: the holder. p_fence: its grant. p_client_id: the asker's program, NULL = any. p_answer: GIVE, LATER
 --            or NO. p_reason: NULL = empty.
--- Out        p_old_*: empty unless HELD. p_expires_ts: of the lock as it is now; NULL when FREE or GONE.
+-- Out        p_old_*: empty unless HELD. p_acquired_ts, p_expires_ts: of the lock as it is now; NULL when FREE or GONE.
 -- Raises     LK001 invalid argument. LK003 as appl_lock_move, or an upgrade is replacing the routine. 1205 after 1 s of waiting for
 --            another transaction. 1213 deadlock.
 -- Locks      S1 reads without a lock. S2 locks the asker's rows for the object, at REPEATABLE READ also the gaps around them,
@@ -68,7 +69,8 @@ BEGIN
     IF NOT v_open THEN
         -- S1: does the operator hold it by that grant?
         CALL appl_lock_holder(
-            FALSE, p_object_type, p_object_id, v_holder_id, v_holder_department_id, v_fence, v_lock_ts, v_ttl_seconds, v_expires_ts
+            FALSE, p_object_type, p_object_id, v_holder_id, v_holder_department_id, v_fence, p_acquired_ts, v_lock_ts, v_ttl_seconds,
+            v_expires_ts
         );
     END IF;
     IF v_open OR (v_holder_id = p_operator_id AND v_fence = p_fence) THEN
@@ -89,7 +91,8 @@ BEGIN
     IF v_open THEN
         -- S3: as S1, in a transaction, where the request's row comes first.
         CALL appl_lock_holder(
-            TRUE, p_object_type, p_object_id, v_holder_id, v_holder_department_id, v_fence, v_lock_ts, v_ttl_seconds, v_expires_ts
+            TRUE, p_object_type, p_object_id, v_holder_id, v_holder_department_id, v_fence, p_acquired_ts, v_lock_ts, v_ttl_seconds,
+            v_expires_ts
         );
     END IF;
     SET p_ok_fl = 'N';
@@ -105,6 +108,7 @@ BEGIN
         SET p_old_department_id = v_holder_department_id;
     ELSEIF v_client_id IS NULL THEN
         SET p_outcome = 'GONE';
+        SET p_acquired_ts = NULL;
         SET p_expires_ts = NULL;
         SET p_seconds_left = 0;
     ELSEIF p_answer = 'GIVE' THEN
@@ -120,7 +124,8 @@ BEGIN
         CALL appl_lock_move(
             'GIVEN', p_object_type, p_object_id, p_operator_id, p_fence, p_asker_id, v_department_id, NULL,
             p_operator_id, p_reason, NULL, 60,
-            p_ok_fl, p_outcome, p_old_operator_id, p_old_department_id, v_fence, p_expires_ts, p_seconds_left
+            p_ok_fl, p_outcome, p_old_operator_id, p_old_department_id, v_fence, p_acquired_ts, p_expires_ts,
+            p_seconds_left
         );
         IF p_ok_fl = 'Y' THEN
             CALL appl_lock_unask(p_object_type, p_object_id, p_asker_id);

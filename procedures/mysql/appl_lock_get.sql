@@ -77,6 +77,7 @@ CREATE PROCEDURE get_appl_lock_insert(
     OUT p_old_operator_id VARCHAR(255),
     OUT p_old_department_id VARCHAR(64),
     OUT p_old_fence BIGINT,
+    OUT p_acquired_ts DATETIME(6),
     OUT p_old_lock_ts DATETIME(6),
     OUT p_old_ttl_seconds BIGINT,
     OUT p_expires_ts DATETIME(6),
@@ -127,10 +128,10 @@ BEGIN
     IF LAST_INSERT_ID() = 0 AND p_lock THEN
         -- S2: the row, which S1 has locked.
         SELECT
-            l.operator_id, l.department_id, l.fence, l.lock_ts, l.ttl_seconds,
+            l.operator_id, l.department_id, l.fence, l.acquired_ts, l.lock_ts, l.ttl_seconds,
             l.expires_ts, l.note, l.history_fl, l.released_ts
         INTO
-            p_old_operator_id, p_old_department_id, p_old_fence, p_old_lock_ts, p_old_ttl_seconds,
+            p_old_operator_id, p_old_department_id, p_old_fence, p_acquired_ts, p_old_lock_ts, p_old_ttl_seconds,
             p_expires_ts, p_note, p_old_history_fl, p_old_released_ts
         FROM appl_lock AS l
         WHERE l.object_type = p_object_type
@@ -138,6 +139,7 @@ BEGIN
         FOR UPDATE;
     ELSEIF LAST_INSERT_ID() > 0 THEN
         SET p_outcome = 'ACQUIRED';
+        SET p_acquired_ts = v_now;
         SET p_note = '';
         IF p_lock THEN
             SELECT f.fence INTO v_purged_fence FROM appl_lock_fence AS f WHERE f.slot = 1 LOCK IN SHARE MODE;
@@ -146,7 +148,7 @@ BEGIN
         END IF;
         IF p_fence <= v_purged_fence OR UTC_TIMESTAMP(6) NOT BETWEEN v_now AND v_now + INTERVAL 1 SECOND THEN
             CALL get_appl_lock_late(
-                p_object_type, p_object_id, 'INSERTED', p_seconds_left, v_now, v_purged_fence, p_fence, p_expires_ts
+                p_object_type, p_object_id, 'INSERTED', p_seconds_left, v_now, v_purged_fence, p_fence, p_acquired_ts, p_expires_ts
             );
         END IF;
         IF v_all_fl = 'Y' THEN
@@ -206,6 +208,7 @@ CREATE PROCEDURE get_appl_lock_late(
     IN p_lock_ts DATETIME(6),
     IN p_purged_fence BIGINT,
     INOUT p_fence BIGINT,
+    INOUT p_acquired_ts DATETIME(6),
     INOUT p_expires_ts DATETIME(6)
 )
 COMMENT 'Internal to applock: sets the times of a grant or renewal, and the fence of a new row.'
@@ -229,6 +232,7 @@ BEGIN
         AND l.released_ts IS NULL;
     IF ROW_COUNT() > 0 THEN
         SET p_fence = v_fence;
+        SET p_acquired_ts = IF(p_outcome = 'RENEWED', p_acquired_ts, GREATEST(v_now, p_lock_ts + INTERVAL 1 MICROSECOND));
         SET p_expires_ts = v_now + INTERVAL p_ttl_seconds SECOND;
     END IF;
 END$$

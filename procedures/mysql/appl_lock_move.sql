@@ -36,6 +36,7 @@ CREATE PROCEDURE appl_lock_move(
     OUT p_old_operator_id VARCHAR(255),
     OUT p_old_department_id VARCHAR(64),
     OUT p_fence BIGINT,
+    OUT p_acquired_ts DATETIME(6),
     OUT p_expires_ts DATETIME(6),
     OUT p_seconds_left BIGINT
 )
@@ -75,8 +76,8 @@ main: BEGIN
     -- S1: who holds it?
     SET p_old_operator_id = '';
     SET p_old_department_id = '';
-    SELECT l.operator_id, l.department_id, l.fence, l.lock_ts, l.ttl_seconds, l.expires_ts
-    INTO p_old_operator_id, p_old_department_id, v_fence, v_lock_ts, v_ttl_seconds, v_expires_ts
+    SELECT l.operator_id, l.department_id, l.fence, l.acquired_ts, l.lock_ts, l.ttl_seconds, l.expires_ts
+    INTO p_old_operator_id, p_old_department_id, v_fence, p_acquired_ts, v_lock_ts, v_ttl_seconds, v_expires_ts
     FROM appl_lock AS l
     WHERE l.object_type = p_object_type
         AND l.object_id = p_object_id
@@ -103,6 +104,7 @@ main: BEGIN
         IF(p_first_seconds IS NULL, COALESCE(p_ttl_seconds, v_ttl_seconds), v_default_ttl_seconds), v_longest_ttl_seconds
     );
     SET p_seconds_left = LEAST(v_ttl_seconds, COALESCE(p_first_seconds, v_ttl_seconds));
+    SET p_acquired_ts = v_now;
     SET p_expires_ts = v_now + INTERVAL p_seconds_left SECOND;
     UPDATE appl_lock AS l
     SET l.operator_id = p_to_operator_id,
@@ -139,6 +141,7 @@ CREATE PROCEDURE appl_lock_holder(
     OUT p_holder_id VARCHAR(255),
     OUT p_department_id VARCHAR(64),
     OUT p_fence BIGINT,
+    OUT p_acquired_ts DATETIME(6),
     OUT p_lock_ts DATETIME(6),
     OUT p_ttl_seconds BIGINT,
     OUT p_expires_ts DATETIME(6)
@@ -149,8 +152,8 @@ SQL SECURITY DEFINER
 BEGIN
     DECLARE CONTINUE HANDLER FOR NOT FOUND BEGIN END;
     IF p_lock THEN
-        SELECT l.operator_id, l.department_id, l.fence, l.lock_ts, l.ttl_seconds, l.expires_ts
-        INTO p_holder_id, p_department_id, p_fence, p_lock_ts, p_ttl_seconds, p_expires_ts
+        SELECT l.operator_id, l.department_id, l.fence, l.acquired_ts, l.lock_ts, l.ttl_seconds, l.expires_ts
+        INTO p_holder_id, p_department_id, p_fence, p_acquired_ts, p_lock_ts, p_ttl_seconds, p_expires_ts
         FROM appl_lock AS l
         WHERE l.object_type = p_object_type
             AND l.object_id = p_object_id
@@ -158,8 +161,8 @@ BEGIN
             AND l.expires_ts > UTC_TIMESTAMP(6)
         FOR UPDATE;
     ELSE
-        SELECT l.operator_id, l.department_id, l.fence, l.lock_ts, l.ttl_seconds, l.expires_ts
-        INTO p_holder_id, p_department_id, p_fence, p_lock_ts, p_ttl_seconds, p_expires_ts
+        SELECT l.operator_id, l.department_id, l.fence, l.acquired_ts, l.lock_ts, l.ttl_seconds, l.expires_ts
+        INTO p_holder_id, p_department_id, p_fence, p_acquired_ts, p_lock_ts, p_ttl_seconds, p_expires_ts
         FROM appl_lock AS l
         WHERE l.object_type = p_object_type
             AND l.object_id = p_object_id

@@ -44,6 +44,7 @@ BEGIN
     DECLARE v_old_operator_id VARCHAR(255);
     DECLARE v_old_department_id VARCHAR(64);
     DECLARE v_fence BIGINT;
+    DECLARE v_acquired_ts DATETIME(6);
     DECLARE v_expires_ts DATETIME(6);
     DECLARE v_seconds_left BIGINT;
     DECLARE v_rows INT DEFAULT 0;
@@ -138,7 +139,8 @@ BEGIN
             CALL appl_lock_move(
                 'TRANSFERRED', v_row_type, v_row_id, p_from_operator_id, NULL, p_to_operator_id, p_to_department_id, p_ttl_seconds,
                 COALESCE(p_actor_id, ''), p_reason, NULL, NULL,
-                v_ok_fl, v_outcome, v_old_operator_id, v_old_department_id, v_fence, v_expires_ts, v_seconds_left
+                v_ok_fl, v_outcome, v_old_operator_id, v_old_department_id, v_fence, v_acquired_ts, v_expires_ts,
+                v_seconds_left
             );
         END IF;
         SET v_part = CONCAT(v_part, ',', JSON_ARRAY(

@@ -135,7 +135,7 @@ BEGIN
     -- seconds_left counts from now, after any wait.
     SELECT
         v_released AS released, IF(v_released = 'RELEASED', 'ACQUIRED', '') AS outcome, IF(v_released = 'RELEASED', v_fence, 0) AS fence,
-        IF(v_released = 'RELEASED', v_expires_ts, NULL) AS expires_ts,
+        IF(v_released = 'RELEASED', v_now, NULL) AS acquired_ts, IF(v_released = 'RELEASED', v_expires_ts, NULL) AS expires_ts,
         IF(v_released = 'RELEASED', GREATEST((TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), v_expires_ts) + 999999) DIV 1000000, 0), 0) AS seconds_left;
 END$$
 

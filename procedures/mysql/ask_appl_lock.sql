@@ -1,14 +1,14 @@
 -- ask_appl_lock: ask an object's holder for it, with a message, or keep the request listed.
 --
 -- Contract   Y ASKED: the request is listed for 60 s, but not longer than p_wait_seconds, and the holder finds it in its inbox.
---            Each further call keeps it listed, since the first one. The holder is in p_old_*, its end in p_expires_ts.
+--            Each further call keeps it listed, since the first one. The holder is in p_old_*, p_acquired_ts and p_expires_ts.
 --            Y GIVEN: the holder has neither renewed, edited (see_appl_lock) nor answered for as long as the type's policy
 --            allows. The caller holds the object now, as after the GIVE of answer_appl_lock; p_old_operator_id held it.
 --            Y WITHDRAWN: p_wait_seconds was 0, and the request is gone, if there was one.
 --            N FREE: nobody holds the object. N OWN: the operator holds it itself. Both remove its request.
 -- In         p_department_id, p_message: NULL = empty. p_client_id: a name that no other program has. p_wait_seconds: 0 = takes the
 --            request back, NULL = never gives up.
--- Out        p_old_*: empty unless ASKED or GIVEN. p_fence: 0 unless GIVEN. p_expires_ts: NULL when FREE or WITHDRAWN.
+-- Out        p_old_*: empty unless ASKED or GIVEN. p_fence: 0 unless GIVEN. p_acquired_ts, p_expires_ts: NULL when FREE or WITHDRAWN.
 -- Raises     LK001 invalid argument. LK003 as appl_lock_move, or an upgrade is replacing the routine. 1205 after 1 s of waiting for
 --            another transaction. 1213 deadlock.
 -- Locks      The request's row, and the policy's for reading, to the end of the caller's transaction. If the caller gets the
@@ -40,6 +40,7 @@ BEGIN
     DECLARE v_holder_id VARCHAR(255);
     DECLARE v_department_id VARCHAR(64);
     DECLARE v_fence BIGINT;
+    DECLARE v_acquired_ts DATETIME(6);
     DECLARE v_lock_ts DATETIME(6);
     DECLARE v_ttl_seconds BIGINT;
     DECLARE v_expires_ts DATETIME(6);
@@ -85,7 +86,8 @@ BEGIN
         END IF;
         -- S2: who holds it?
         CALL appl_lock_holder(
-            v_open, p_object_type, p_object_id, v_holder_id, v_department_id, v_fence, v_lock_ts, v_ttl_seconds, v_expires_ts
+            v_open, p_object_type, p_object_id, v_holder_id, v_department_id, v_fence, v_acquired_ts, v_lock_ts, v_ttl_seconds,
+            v_expires_ts
         );
         -- A lock of less than an hour is a program's lease, with nobody there to answer.
         IF v_holder_id <> p_operator_id AND v_ttl_seconds >= 3600 THEN
@@ -103,6 +105,7 @@ BEGIN
     SET p_old_operator_id = '';
     SET p_old_department_id = '';
     SET p_fence = 0;
+    SET p_acquired_ts = v_acquired_ts;
     SET p_expires_ts = v_expires_ts;
     SET p_seconds_left = COALESCE(GREATEST((TIMESTAMPDIFF(MICROSECOND, v_now, v_expires_ts) + 999999) DIV 1000000, 1), 0);
     IF NOT v_open THEN
@@ -157,11 +160,13 @@ BEGIN
             CALL appl_lock_move(
                 'YIELDED', p_object_type, p_object_id, v_holder_id, v_fence, p_operator_id, p_department_id, NULL,
                 p_operator_id, CONCAT('no answer for ', v_patience, ' s'), v_lock_ts, 60,
-                v_moved_fl, v_outcome, v_from_operator_id, v_from_department_id, p_fence, v_expires_ts, v_seconds_left
+                v_moved_fl, v_outcome, v_from_operator_id, v_from_department_id, p_fence, v_acquired_ts,
+                v_expires_ts, v_seconds_left
             );
         END IF;
         IF v_moved_fl = 'Y' THEN
             SET p_outcome = 'GIVEN';
+            SET p_acquired_ts = v_acquired_ts;
             SET p_expires_ts = v_expires_ts;
             SET p_seconds_left = v_seconds_left;
             CALL appl_lock_unask(p_object_type, p_object_id, p_operator_id);

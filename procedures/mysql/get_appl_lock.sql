@@ -1,7 +1,8 @@
 -- get_appl_lock: take or renew the lock on an object for one operator until it expires.
 --
 -- Contract   Y ACQUIRED: nobody held it: a new grant, a greater fence. Y RENEWED: this operator holds it: the same grant, and its ttl
---            counts from now. N HELD: another operator holds it, or this one and p_new_fl is Y; the answer tells who.
+--            counts from now. N HELD: another operator holds it, or this one and p_new_fl is Y; the answer tells who, since
+--            when and until when.
 --            The type's policy sets the default ttl and the longest one. Events: OVERTAKEN, when another operator's grant had
 --            expired unreleased; under history ALL also ACQUIRED, RENEWED and REFUSED.
 -- In         p_department_id and p_ttl_seconds: NULL keeps those of the grant; in a new grant '' and the policy's, else 604800.
@@ -33,7 +34,7 @@ main: BEGIN
     DECLARE v_open BOOLEAN DEFAULT TRUE;
     DECLARE v_began BOOLEAN DEFAULT FALSE;
     DECLARE v_now DATETIME(6);
-    -- The row as S1 has read it, with p_old_operator_id, p_old_department_id, p_expires_ts and p_note.
+    -- The row as S1 has read it, with p_old_operator_id, p_old_department_id, p_acquired_ts, p_expires_ts and p_note.
     DECLARE v_fence BIGINT;
     DECLARE v_lock_ts DATETIME(6);
     DECLARE v_ttl_seconds BIGINT;
@@ -48,10 +49,10 @@ main: BEGIN
         -- S1: what is there? Where other calls were quicker four times, the row is locked from here on.
         IF NOT (v_open OR v_round > 3) THEN
             SELECT
-                l.operator_id, l.department_id, l.fence, l.lock_ts, l.ttl_seconds,
+                l.operator_id, l.department_id, l.fence, l.acquired_ts, l.lock_ts, l.ttl_seconds,
                 l.expires_ts, l.note, l.history_fl, l.released_ts
             INTO
-                p_old_operator_id, p_old_department_id, v_fence, v_lock_ts, v_ttl_seconds,
+                p_old_operator_id, p_old_department_id, v_fence, p_acquired_ts, v_lock_ts, v_ttl_seconds,
                 p_expires_ts, p_note, v_history_fl, v_released_ts
             FROM appl_lock AS l
             WHERE l.object_type = p_object_type
@@ -61,8 +62,8 @@ main: BEGIN
             CALL get_appl_lock_check(p_object_type, p_object_id, p_operator_id, p_department_id, p_ttl_seconds, p_new_fl);
             CALL get_appl_lock_insert(
                 p_object_type, p_object_id, p_operator_id, p_department_id, p_ttl_seconds, v_open OR v_round > 3,
-                v_began, p_outcome, p_fence, p_seconds_left, p_old_operator_id, p_old_department_id, v_fence, v_lock_ts,
-                v_ttl_seconds, p_expires_ts, p_note, v_history_fl, v_released_ts
+                v_began, p_outcome, p_fence, p_seconds_left, p_old_operator_id, p_old_department_id, v_fence, p_acquired_ts,
+                v_lock_ts, v_ttl_seconds, p_expires_ts, p_note, v_history_fl, v_released_ts
             );
         ELSEIF (
             -- A row proves type and id valid, and each argument that equals its column. An operator of printable ASCII needs no
@@ -135,6 +136,7 @@ main: BEGIN
                     SET p_seconds_left = LEAST(COALESCE(p_ttl_seconds, v_ttl_seconds), v_longest_ttl_seconds);
                 ELSE
                     SET p_outcome = 'ACQUIRED';
+                    SET p_acquired_ts = v_now;
                     SET p_note = '';
                     SET p_fence = GREATEST(v_fence + 1, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', v_now));
                     SET v_event = CASE
@@ -196,7 +198,8 @@ main: BEGIN
                 IF p_outcome IS NOT NULL AND TIMESTAMPDIFF(MICROSECOND, v_now, UTC_TIMESTAMP(6)) NOT BETWEEN 0 AND 1000000 THEN
                     IF v_open OR v_began THEN
                         CALL get_appl_lock_late(
-                            p_object_type, p_object_id, p_outcome, p_seconds_left, v_new_lock_ts, NULL, p_fence, p_expires_ts
+                            p_object_type, p_object_id, p_outcome, p_seconds_left, v_new_lock_ts, NULL, p_fence, p_acquired_ts,
+                            p_expires_ts
                         );
                     ELSE
                         -- Others have seen these times, so they stay; p_seconds_left counts from now.

@@ -12,8 +12,9 @@
 --            p_operator_id 1..255; p_department_id 0..64; p_ttl_seconds 1..315360000. NULL of the last two = as the
 --            grant has it in a renewal; in a new grant an empty department and the policy's ttl, else 604800 (7 days). Trailing
 --            blanks are trimmed first. LONGTEXT, so that length is checked here.
--- Out        outcome, slot_id, operator_id, department_id, fence, expires_ts, seconds_left (whole seconds from now to
---            expires_ts, rounded up). Of a slot that has become free the last four are empty, 0, NULL and 0.
+-- Out        outcome, slot_id, operator_id, department_id, fence, acquired_ts, expires_ts, seconds_left (whole seconds from
+--            now to expires_ts, rounded up), note. Of a slot that has become free the texts are empty, the numbers 0 and the
+--            times NULL.
 -- Raises     LK001 invalid argument. LK003, 1205 and 1213 as get_appl_lock.
 -- Locks      S1 and S3 are plain reads, so FULL answers without locking or waiting. S2 is get_appl_lock for one slot, with its
 --            locks.
@@ -46,6 +47,7 @@ main: BEGIN
     DECLARE v_old_operator_id VARCHAR(255);
     DECLARE v_old_department_id VARCHAR(64);
     DECLARE v_fence BIGINT;
+    DECLARE v_acquired_ts DATETIME(6);
     DECLARE v_expires_ts DATETIME(6);
     DECLARE v_seconds_left BIGINT;
     DECLARE v_note VARCHAR(255);
@@ -91,7 +93,8 @@ main: BEGIN
         -- S2: get it.
         CALL get_appl_lock_core(
             p_object_type, CONCAT(p_object_id, '#', v_slot), p_operator_id, p_department_id, p_ttl_seconds, NULL,
-            v_ok_fl, v_outcome, v_old_operator_id, v_old_department_id, v_fence, v_expires_ts, v_seconds_left, v_note
+            v_ok_fl, v_outcome, v_old_operator_id, v_old_department_id, v_fence, v_acquired_ts, v_expires_ts,
+            v_seconds_left, v_note
         );
         IF v_ok_fl = 'Y' THEN
             SELECT
@@ -102,6 +105,7 @@ main: BEGIN
                     COALESCE(p_department_id, IF(v_outcome = 'RENEWED', v_own_department_id, NULL), '') AS CHAR(64)
                 ) AS department_id,
                 v_fence AS fence,
+                v_acquired_ts AS acquired_ts,
                 v_expires_ts AS expires_ts,
                 v_seconds_left AS seconds_left,
                 v_note AS note;
@@ -118,6 +122,7 @@ main: BEGIN
         COALESCE(l.operator_id, '') AS operator_id,
         COALESCE(l.department_id, '') AS department_id,
         COALESCE(l.fence, 0) AS fence,
+        l.acquired_ts,
         l.expires_ts,
         COALESCE((TIMESTAMPDIFF(MICROSECOND, v_now, l.expires_ts) + 999999) DIV 1000000, 0) AS seconds_left,
         COALESCE(l.note, '') AS note

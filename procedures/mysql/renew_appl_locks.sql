@@ -7,7 +7,7 @@
 --            RENEWED.
 -- In         p_grants: a JSON array of 0 to 10000 grants such as {"object_type": "customer", "object_id": "42", "operator_id": "JDOE",
 --            "fence": 17, "ttl_seconds": 30}; all five are required; each object at most once. Trailing blanks are trimmed.
--- Out        old_*: empty unless HELD. expires_ts: NULL when FREE. Ordered by key.
+-- Out        old_*: empty unless HELD. acquired_ts: NULL unless HELD. expires_ts: NULL when FREE. Ordered by key.
 -- Raises     LK001 invalid argument: nothing has been renewed. LK003 an upgrade is replacing the routine.
 -- Locks      S1 locks the rows of the grants, to the end of the caller's transaction. It skips rows that another transaction
 --            has locked, so it neither waits nor deadlocks. At REPEATABLE READ the gap of an object without a row is locked as
@@ -247,6 +247,7 @@ BEGIN
         CASE WHEN s.renewed THEN 'RENEWED' WHEN s.live THEN 'HELD' ELSE 'FREE' END AS outcome,
         IF(s.live AND NOT s.renewed, s.operator_id, '') AS old_operator_id,
         IF(s.live AND NOT s.renewed, s.department_id, '') AS old_department_id,
+        IF(s.live AND NOT s.renewed, s.acquired_ts, NULL) AS acquired_ts,
         CASE WHEN s.own AND (s.live OR s.renewed) THEN s.expires_ts WHEN s.renewed THEN s.until_ts WHEN s.live THEN s.expires_ts END
             AS expires_ts,
         CASE
@@ -261,6 +262,7 @@ BEGIN
             g.until_ts,
             l.operator_id,
             l.department_id,
+            l.acquired_ts,
             l.expires_ts,
             IFNULL(l.released_ts IS NULL AND l.expires_ts > UTC_TIMESTAMP(6), FALSE) AS live,
             IFNULL(l.operator_id = g.operator_id AND l.fence = g.fence, FALSE) AS own,

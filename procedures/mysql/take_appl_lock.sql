@@ -7,7 +7,7 @@
 --            It is an event, TAKEN, with the reason and p_operator_id as its actor.
 -- In         p_department_id: NULL = empty. p_reason: may be empty only if the type's policy says so. p_ttl_seconds: NULL = that of the
 --            grant that ends; the policy's longest is the limit.
--- Out        p_fence: 0 unless TAKEN. p_expires_ts: NULL when FREE.
+-- Out        p_fence: 0 unless TAKEN. p_acquired_ts, p_expires_ts: NULL when FREE.
 -- Raises     LK001 invalid argument. LK003 an upgrade is replacing the routine. 1205 after 1 s of waiting for another transaction. 1213 deadlock.
 -- Locks      As appl_lock_move.
 -- Race-free  As appl_lock_move. Of two takes that expect the same fence one wins, and the other answers HELD.
@@ -34,7 +34,7 @@ BEGIN
     CALL appl_lock_move(
         'TAKEN', p_object_type, p_object_id, NULL, p_expected_fence, p_operator_id, p_department_id, p_ttl_seconds,
         p_operator_id, p_reason, NULL, NULL,
-        p_ok_fl, p_outcome, p_old_operator_id, p_old_department_id, p_fence, p_expires_ts, p_seconds_left
+        p_ok_fl, p_outcome, p_old_operator_id, p_old_department_id, p_fence, p_acquired_ts, p_expires_ts, p_seconds_left
     );
 END$$
 

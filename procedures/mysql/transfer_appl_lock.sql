@@ -5,7 +5,7 @@
 --            It is an event, TRANSFERRED, with its actor and reason.
 -- In         p_to_department_id: NULL = empty. p_ttl_seconds: NULL = that of the grant that ends; the policy's longest is the limit.
 --            p_actor_id: NULL = unknown, and empty in the event. p_reason: NULL = empty.
--- Out        p_fence: 0 unless TRANSFERRED. p_expires_ts: NULL when FREE.
+-- Out        p_fence: 0 unless TRANSFERRED. p_acquired_ts, p_expires_ts: NULL when FREE.
 -- Raises     LK001 invalid argument. LK003 an upgrade is replacing the routine. 1205 after 1 s of waiting for another transaction. 1213 deadlock.
 -- Locks      As appl_lock_move.
 -- Race-free  As appl_lock_move. Of two transfers from the same operator one wins, and the other answers HELD.
@@ -33,7 +33,7 @@ BEGIN
     CALL appl_lock_move(
         'TRANSFERRED', p_object_type, p_object_id, p_from_operator_id, NULL, p_to_operator_id, p_to_department_id, p_ttl_seconds,
         COALESCE(p_actor_id, ''), p_reason, NULL, NULL,
-        p_ok_fl, p_outcome, p_old_operator_id, p_old_department_id, p_fence, p_expires_ts, p_seconds_left
+        p_ok_fl, p_outcome, p_old_operator_id, p_old_department_id, p_fence, p_acquired_ts, p_expires_ts, p_seconds_left
     );
 END$$
 

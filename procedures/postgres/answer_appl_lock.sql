@@ -5,13 +5,14 @@
 --            the ttl. So an asker who has left blocks the object for 60 s only. It is an event that always reaches the former
 --            holder's inbox: every operator can read the fence, so another may have made the call.
 --            Y TOLD, after LATER and NO: the asker finds the answer in its inbox.
---            N HELD: another operator or grant holds the object; p_old_* and p_expires_ts tell who and until when.
+--            N HELD: another operator or grant holds the object; p_old_*, p_acquired_ts and p_expires_ts tell who, since and until
+--            when.
 --            N FREE: nobody holds it. N GONE: the asker is not listed any more. Nothing changed.
 -- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_operator_id 1..255, the holder; p_fence 1 or greater,
 --            its grant; p_asker_id 1..255; p_client_id 1..64, the asker's program, NULL = any; p_answer GIVE, LATER or NO;
 --            p_reason 0..255, NULL = empty. Trailing blanks are trimmed first.
--- Out        p_ok_fl, p_outcome, p_old_operator_id, p_old_department_id (empty unless HELD), p_expires_ts (of the lock as it is now;
---            NULL when FREE or GONE), p_seconds_left (0 then).
+-- Out        p_ok_fl, p_outcome, p_old_operator_id, p_old_department_id (empty unless HELD), p_acquired_ts and p_expires_ts
+--            (of the lock as it is now; NULL when FREE or GONE), p_seconds_left (0 then).
 -- Raises     LK001 invalid argument; LK003 as appl_lock_move. 55P03 after 1 s of waiting for another transaction, 40001 and 40P01
 --            as the engine has them.
 -- Locks      S1 reads without a lock. S2 locks the asker's rows, S3 the object's row as appl_lock_move; to the end of the caller's
@@ -53,9 +54,9 @@ BEGIN
     v_reason := appl_lock_text('answer_appl_lock', 'p_reason', p_reason, 255, false);
 
     -- S1: does the operator hold it by that grant?
-    SELECT l.operator_id, l.department_id, l.expires_ts, appl_lock_seconds_left(l.expires_ts),
+    SELECT l.operator_id, l.department_id, l.acquired_ts, l.expires_ts, appl_lock_seconds_left(l.expires_ts),
         CASE WHEN l.operator_id::text = v_operator_id AND l.fence = v_fence THEN 'GONE' ELSE 'HELD' END
-    INTO p_old_operator_id, p_old_department_id, p_expires_ts, p_seconds_left, p_outcome
+    INTO p_old_operator_id, p_old_department_id, p_acquired_ts, p_expires_ts, p_seconds_left, p_outcome
     FROM appl_lock AS l
     WHERE l.object_type::text = v_object_type
         AND l.object_id::text = v_object_id
@@ -86,6 +87,7 @@ BEGIN
     LIMIT 1
     FOR UPDATE;
     IF NOT FOUND THEN
+        p_acquired_ts := NULL;
         p_expires_ts := NULL;
         p_seconds_left := 0;
         RETURN;
@@ -99,6 +101,7 @@ BEGIN
         );
         p_ok_fl := v_moved.p_ok_fl;
         p_outcome := v_moved.p_outcome;
+        p_acquired_ts := v_moved.p_acquired_ts;
         p_expires_ts := v_moved.p_expires_ts;
         p_seconds_left := v_moved.p_seconds_left;
         IF p_ok_fl = 'N' THEN

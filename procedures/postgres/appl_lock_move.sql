@@ -4,7 +4,8 @@
 --            Now p_to_operator_id holds it: a new grant, a greater fence, an empty note. It records p_event. The former
 --            holder is in p_old_*. The policy's longest ttl limits the new grant. With p_first_seconds the ttl is the policy's,
 --            but the grant ends after p_first_seconds unless it is renewed.
---            N HELD: another operator or grant holds it; p_old_* is the holder, p_expires_ts the end. N FREE: nobody.
+--            N HELD: another operator or grant holds it; p_old_* is the holder, p_acquired_ts and p_expires_ts its times. N FREE:
+--            nobody.
 -- In         p_routine, for messages; p_unchanged_ts, the lock_ts that the grant must still have: a renewal since then makes
 --            the answer HELD. The others as in transfer_appl_lock and take_appl_lock, checked.
 -- Out        As transfer_appl_lock, but for p_old_*.
@@ -33,6 +34,7 @@ CREATE OR REPLACE FUNCTION appl_lock_move(
     OUT p_old_operator_id text,
     OUT p_old_department_id text,
     OUT p_fence bigint,
+    OUT p_acquired_ts timestamptz,
     OUT p_expires_ts timestamptz,
     OUT p_seconds_left bigint
 )
@@ -46,7 +48,7 @@ DECLARE
 BEGIN
     FOR v_round IN 1..30 LOOP
         -- S1: the row and the policy.
-        SELECT l.operator_id, l.department_id, l.fence, l.lock_ts, l.expires_ts, appl_lock_seconds_left(l.expires_ts),
+        SELECT l.operator_id, l.department_id, l.fence, l.acquired_ts, l.lock_ts, l.expires_ts, appl_lock_seconds_left(l.expires_ts),
             least(
                 CASE
                     WHEN p_first_seconds IS NULL THEN coalesce(p_ttl_seconds, l.ttl_seconds)
@@ -54,7 +56,7 @@ BEGIN
                 END,
                 p.longest_ttl_seconds
             )
-        INTO p_old_operator_id, p_old_department_id, v_fence, v_lock_ts, p_expires_ts, p_seconds_left, v_ttl_seconds
+        INTO p_old_operator_id, p_old_department_id, v_fence, p_acquired_ts, v_lock_ts, p_expires_ts, p_seconds_left, v_ttl_seconds
         FROM appl_lock AS l
         LEFT JOIN appl_lock_policy AS p
             ON p.object_type::text = l.object_type::text
@@ -98,8 +100,8 @@ BEGIN
             AND l.expires_ts = p_expires_ts
             AND l.released_ts IS NULL
             AND l.expires_ts > clock_timestamp()
-        RETURNING l.fence, l.expires_ts
-        INTO p_fence, p_expires_ts;
+        RETURNING l.fence, l.acquired_ts, l.expires_ts
+        INTO p_fence, p_acquired_ts, p_expires_ts;
         IF FOUND THEN
             PERFORM appl_lock_record(
                 p_event, p_object_type, p_object_id, p_actor_id,

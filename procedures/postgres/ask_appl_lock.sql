@@ -1,7 +1,7 @@
 -- ask_appl_lock: ask an object's holder for it, with a message, or keep the request listed.
 --
 -- Contract   Y ASKED: the request is listed for 60 s, but not longer than p_wait_seconds, and the holder finds it in its inbox.
---            Each further call keeps it listed, since the first one. The holder is in p_old_*, its end in p_expires_ts.
+--            Each further call keeps it listed, since the first one. The holder is in p_old_*, p_acquired_ts and p_expires_ts.
 --            Y GIVEN: the holder has neither renewed, edited (see_appl_lock) nor answered for as long as the type's policy
 --            allows. The caller holds the object now, as after the GIVE of answer_appl_lock; p_old_operator_id held it.
 --            Y WITHDRAWN: p_wait_seconds was 0, and the request is gone, if there was one.
@@ -10,7 +10,7 @@
 --            empty; p_client_id 1..64, the asking program, under a name that no other program has; p_message 0..255, NULL =
 --            empty; p_wait_seconds until it gives up, 0..315360000, NULL = never. Trailing blanks are trimmed first.
 -- Out        p_ok_fl, p_outcome, p_old_operator_id, p_old_department_id (empty unless ASKED or GIVEN), p_fence (0 unless GIVEN),
---            p_expires_ts (NULL when FREE or WITHDRAWN), p_seconds_left (0 then).
+--            p_acquired_ts, p_expires_ts (NULL when FREE or WITHDRAWN), p_seconds_left (0 then).
 -- Raises     LK001 invalid argument; LK003 as appl_lock_move. 55P03 after 1 s of waiting for another transaction, 40001 and 40P01
 --            as the engine has them.
 -- Locks      S2 or S4 inserts, changes or deletes the request's one row; held to the end of the caller's transaction. If the
@@ -58,6 +58,7 @@ BEGIN
         l.operator_id,
         l.department_id,
         l.fence,
+        l.acquired_ts,
         l.lock_ts,
         l.expires_ts,
         -- A lock of less than an hour is a program's lease, with nobody there to answer.
@@ -128,6 +129,7 @@ BEGIN
         p_outcome := 'ASKED';
         p_old_operator_id := v_lock.operator_id;
         p_old_department_id := v_lock.department_id;
+        p_acquired_ts := v_lock.acquired_ts;
         p_expires_ts := v_lock.expires_ts;
         p_seconds_left := appl_lock_seconds_left(v_lock.expires_ts);
         IF v_asked.shown_ts IS NOT NULL
@@ -142,6 +144,7 @@ BEGIN
             IF v_moved.p_ok_fl = 'Y' THEN
                 p_outcome := 'GIVEN';
                 p_fence := v_moved.p_fence;
+                p_acquired_ts := v_moved.p_acquired_ts;
                 p_expires_ts := v_moved.p_expires_ts;
                 p_seconds_left := v_moved.p_seconds_left;
                 DELETE FROM appl_lock_ask AS a
@@ -169,6 +172,7 @@ BEGIN
         p_outcome := 'WITHDRAWN';
     ELSIF v_lock.operator_id::text = v_operator_id THEN
         p_outcome := 'OWN';
+        p_acquired_ts := v_lock.acquired_ts;
         p_expires_ts := v_lock.expires_ts;
         p_seconds_left := appl_lock_seconds_left(v_lock.expires_ts);
     END IF;

@@ -2,8 +2,8 @@
 --
 -- Contract   Y ACQUIRED: the object was free or its lock had expired; a new grant, a greater fence, an empty note.
 --            Y RENEWED: this operator holds it; same grant, fence and note, and the ttl counts from now.
---            N HELD: another operator holds it, or this one when p_new_fl is Y; p_old_*, p_expires_ts and p_note tell who, until
---            when and why.
+--            N HELD: another operator holds it, or this one when p_new_fl is Y; p_old_*, p_acquired_ts, p_expires_ts and
+--            p_note tell who, since when, until when and why.
 --            Without p_ttl_seconds a new grant gets the policy's default ttl. The policy's longest ttl limits every grant.
 --            Events: OVERTAKEN, when another operator's grant had expired unreleased. Under history ALL also ACQUIRED, RENEWED
 --            and REFUSED; for REFUSED the policy at the holder's last get counts.
@@ -12,7 +12,7 @@
 --            NULL = the grant's in a renewal, else the policy's, else 604800; p_new_fl Y or N, NULL or empty = N. Trailing
 --            blanks are trimmed first.
 -- Out        p_ok_fl, p_outcome, p_old_operator_id, p_old_department_id (empty unless HELD), p_fence (0 when HELD),
---            p_expires_ts, p_seconds_left (from now to p_expires_ts), p_note (empty when ACQUIRED).
+--            p_acquired_ts, p_expires_ts, p_seconds_left (from now to p_expires_ts), p_note (empty when ACQUIRED).
 -- Raises     LK001 invalid argument. LK003 when the object changed thirty times during the call.
 --            55P03 after 1 s of waiting for another transaction, 40001 and 40P01 as the engine has them.
 -- Locks      S1 and S2 read without a lock and answer HELD. S3 locks the object's row, to the end of the caller's transaction,
@@ -36,6 +36,7 @@ DECLARE
     v_holder_id text;
     v_holder_department_id text;
     v_old_fence bigint;
+    v_acquired_ts timestamptz;
     v_lock_ts timestamptz;
     v_old_ttl_seconds bigint;
     v_expires_ts timestamptz;
@@ -58,10 +59,10 @@ BEGIN
     LOOP
         -- S1: the row, and then the time. Without a row all is NULL.
         -- While another session holds an old snapshot, all versions of a row stay: the newest is last in the index.
-        SELECT l.operator_id, l.department_id, l.fence, l.lock_ts, l.ttl_seconds, l.expires_ts, l.released_ts, l.note,
-            l.history_fl, l.ctid, l.released_ts IS NULL AND l.expires_ts > clock_timestamp(), clock_timestamp()
-        INTO v_holder_id, v_holder_department_id, v_old_fence, v_lock_ts, v_old_ttl_seconds, v_expires_ts, v_released_ts, v_note,
-            v_history_fl, v_version, v_renews, v_now
+        SELECT l.operator_id, l.department_id, l.fence, l.acquired_ts, l.lock_ts, l.ttl_seconds, l.expires_ts, l.released_ts,
+            l.note, l.history_fl, l.ctid, l.released_ts IS NULL AND l.expires_ts > clock_timestamp(), clock_timestamp()
+        INTO v_holder_id, v_holder_department_id, v_old_fence, v_acquired_ts, v_lock_ts, v_old_ttl_seconds, v_expires_ts, v_released_ts,
+            v_note, v_history_fl, v_version, v_renews, v_now
         FROM appl_lock AS l
         WHERE l.object_type::text = p_object_type
             AND l.object_id::text >= p_object_id
@@ -109,7 +110,7 @@ BEGIN
             END IF;
             RETURN ROW(
                 'N', 'HELD', v_holder_id, v_holder_department_id, 0,
-                v_expires_ts, appl_lock_seconds_left(v_expires_ts), v_note
+                v_acquired_ts, v_expires_ts, appl_lock_seconds_left(v_expires_ts), v_note
             )::get_appl_lock_answer;
         END IF;
 
@@ -142,8 +143,8 @@ BEGIN
                 AND l.fence = v_old_fence
                 AND l.lock_ts = v_lock_ts
                 AND l.released_ts IS NOT DISTINCT FROM v_released_ts
-            RETURNING l.fence, l.expires_ts, l.note
-            INTO v_fence, v_expires_ts, v_note;
+            RETURNING l.fence, l.acquired_ts, l.expires_ts, l.note
+            INTO v_fence, v_acquired_ts, v_expires_ts, v_note;
         ELSE
             -- There is no row, so this type and id are unchecked.
             IF (
@@ -183,8 +184,8 @@ BEGIN
                 v_history_level IS NOT NULL AND v_history_level = 'ALL'
             )
             ON CONFLICT ON CONSTRAINT appl_lock_pk DO NOTHING
-            RETURNING l.fence, l.expires_ts, l.note
-            INTO v_fence, v_expires_ts, v_note;
+            RETURNING l.fence, l.acquired_ts, l.expires_ts, l.note
+            INTO v_fence, v_acquired_ts, v_expires_ts, v_note;
             IF FOUND THEN
                 -- S4: the greatest fence that a purge has removed, if it is not below this one.
                 SELECT f.fence
@@ -213,8 +214,8 @@ BEGIN
             expires_ts = v_now + pg_catalog.make_interval(secs => v_ttl_seconds)
         WHERE l.object_type::text = p_object_type
             AND l.object_id::text = p_object_id
-        RETURNING l.fence, l.expires_ts
-        INTO v_fence, v_expires_ts;
+        RETURNING l.fence, l.acquired_ts, l.expires_ts
+        INTO v_fence, v_acquired_ts, v_expires_ts;
     END IF;
     IF v_history_level = 'ALL' OR NOT v_renews AND v_released_ts IS NULL AND v_holder_id <> p_operator_id THEN
         -- S6: the event.
@@ -241,7 +242,8 @@ BEGIN
         END IF;
     END IF;
     RETURN ROW(
-        'Y', CASE WHEN v_renews THEN 'RENEWED' ELSE 'ACQUIRED' END, '', '', v_fence, v_expires_ts, v_ttl_seconds, v_note
+        'Y', CASE WHEN v_renews THEN 'RENEWED' ELSE 'ACQUIRED' END, '', '', v_fence, v_acquired_ts, v_expires_ts,
+        v_ttl_seconds, v_note
     )::get_appl_lock_answer;
 END
 $$;

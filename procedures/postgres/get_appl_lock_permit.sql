@@ -11,8 +11,8 @@
 -- In         p_object_type 1..64 characters without ":"; p_object_id 1 or more, with "#N" 255 at the most; p_permits 1..1000;
 --            p_operator_id 1..255; p_department_id 0..64, NULL = the grant's in a renewal, else empty; p_ttl_seconds
 --            1..315360000, NULL = the grant's in a renewal, else the policy's, else 604800. Trailing blanks are trimmed first.
--- Out        outcome, slot_id, operator_id, department_id, fence, expires_ts, seconds_left (from now to expires_ts), note (the
---            grant's). Of a slot that has become free the last six are empty, empty, 0, NULL, 0 and empty.
+-- Out        outcome, slot_id, operator_id, department_id, fence, acquired_ts, expires_ts, seconds_left (from now to
+--            expires_ts), note (the grant's). Of a slot that has become free the texts are empty, the numbers 0 and the times NULL.
 -- Raises     LK001 invalid argument. LK003, 55P03, 40001 and 40P01 as get_appl_lock.
 -- Locks      S1 and S3 read without a lock, so FULL locks nothing. S2 is get_appl_lock for one slot, with its locks.
 -- Race-free  Never more than N: each grant is one of get_appl_lock on one of N rows.
@@ -76,6 +76,7 @@ BEGIN
                 department_id := coalesce(v_own_department_id, '');
             END IF;
             fence := v_got.p_fence;
+            acquired_ts := v_got.p_acquired_ts;
             expires_ts := v_got.p_expires_ts;
             seconds_left := v_got.p_seconds_left;
             note := v_got.p_note;
@@ -94,12 +95,13 @@ BEGIN
         coalesce(l.operator_id, '')::text,
         coalesce(l.department_id, '')::text,
         coalesce(l.fence, 0),
+        l.acquired_ts,
         l.expires_ts,
         CASE WHEN l.expires_ts IS NULL THEN 0 ELSE appl_lock_seconds_left(l.expires_ts) END,
         coalesce(l.note, '')::text
     FROM generate_series(1::bigint, v_permits) AS s (slot)
     LEFT JOIN LATERAL (
-        SELECT h.operator_id, h.department_id, h.fence, h.expires_ts, h.note
+        SELECT h.operator_id, h.department_id, h.fence, h.acquired_ts, h.expires_ts, h.note
         FROM appl_lock AS h
         WHERE h.object_type::text = v_object_type
             AND h.object_id::text = v_prefix || s.slot::text

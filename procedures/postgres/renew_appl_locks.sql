@@ -2,7 +2,7 @@
 --
 -- Contract   RENEWED: this very grant is live; it lasts for its ttl from now, or as long as it did, if that is longer. So a
 --            late renewal shortens nothing. The policy's longest ttl is the limit.
---            HELD: another operator or another grant holds the object; old_* and expires_ts tell who and until when.
+--            HELD: another operator or grant holds the object; old_*, acquired_ts and expires_ts tell who, since and until when.
 --            FREE: nobody holds it: the grant has ended, and is not revived.
 --            No row: another transaction is changing or asserting this lock. It is neither renewed nor lost; call again. So a
 --            busy lock delays none of the others.
@@ -10,9 +10,9 @@
 -- In         p_grants, a JSON array of 0 to 10000 grants such as {"object_type": "customer", "object_id": "42",
 --            "operator_id": "JDOE", "fence": 17, "ttl_seconds": 30}, with the limits of get_appl_lock and assert_appl_lock; all
 --            five are required; each object at most once. Trailing blanks are trimmed first.
--- Out        object_type, object_id, outcome, old_operator_id, old_department_id (empty unless HELD), expires_ts
---            (NULL when FREE), seconds_left (from now to expires_ts, 0 when FREE), ordered by object_type, object_id
---            as bytes.
+-- Out        object_type, object_id, outcome, old_operator_id, old_department_id (empty unless HELD), acquired_ts
+--            (NULL unless HELD), expires_ts (NULL when FREE), seconds_left (from now to expires_ts, 0 when FREE), ordered by
+--            object_type, object_id as bytes.
 -- Raises     LK001 invalid argument: nothing has been renewed. 40001 as the engine has it.
 -- Locks      S1 locks the row that it renews, one after the other in the order of their keys, to the end of the caller's
 --            transaction. It skips a row that another transaction has locked.
@@ -152,6 +152,7 @@ BEGIN
             outcome := 'RENEWED';
             old_operator_id := '';
             old_department_id := '';
+            acquired_ts := NULL;
             seconds_left := v_ttl_seconds;
             IF expires_ts > v_expires_ts THEN
                 seconds_left := appl_lock_seconds_left(expires_ts);
@@ -161,8 +162,8 @@ BEGIN
         END IF;
 
         -- S2: who has it? A grant that is still live was skipped, and gets no row.
-        SELECT l.operator_id, l.department_id, l.fence, l.expires_ts, appl_lock_seconds_left(l.expires_ts)
-        INTO old_operator_id, old_department_id, v_old_fence, expires_ts, seconds_left
+        SELECT l.operator_id, l.department_id, l.fence, l.acquired_ts, l.expires_ts, appl_lock_seconds_left(l.expires_ts)
+        INTO old_operator_id, old_department_id, v_old_fence, acquired_ts, expires_ts, seconds_left
         FROM appl_lock AS l
         WHERE l.object_type::text = renew_appl_locks.object_type COLLATE "C"
             AND l.object_id::text = renew_appl_locks.object_id COLLATE "C"

@@ -4,14 +4,14 @@
 --            grant, a greater fence, an empty note. The former holder is in p_old_*, which are empty when p_operator_id held it
 --            itself. It is an event, TAKEN, with the reason and p_operator_id as its actor. The policy's longest ttl limits the
 --            new grant.
---            N HELD: another grant than p_expected_fence holds it; p_old_* and p_expires_ts tell who and until when.
+--            N HELD: another grant than p_expected_fence holds it; p_old_*, p_acquired_ts and p_expires_ts tell who, since and until when.
 --            N FREE: nobody holds it; nothing changed: get_appl_lock gets it.
 -- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_operator_id 1..255; p_department_id
 --            0..64, NULL = empty; p_reason 1..255, or empty if the type's policy says N;
 --            p_expected_fence 1 or greater, NULL = any grant; p_ttl_seconds 1..315360000, NULL = that of the grant that ends.
 --            Trailing blanks are trimmed first.
--- Out        p_ok_fl, p_outcome, p_old_operator_id, p_old_department_id, p_fence (0 unless TAKEN), p_expires_ts (NULL when
---            FREE), p_seconds_left (from now to p_expires_ts, 0 when FREE).
+-- Out        p_ok_fl, p_outcome, p_old_operator_id, p_old_department_id, p_fence (0 unless TAKEN), p_acquired_ts, p_expires_ts
+--            (both NULL when FREE), p_seconds_left (from now to p_expires_ts, 0 when FREE).
 -- Raises     LK001 invalid argument. LK003 when the object changed thirty times during the call.
 --            55P03 after 1 s of waiting for another transaction, 40001 and 40P01 as the engine has them.
 -- Locks      As appl_lock_move.
@@ -55,6 +55,7 @@ BEGIN
     p_old_operator_id := CASE WHEN v_own THEN '' ELSE v_moved.p_old_operator_id END;
     p_old_department_id := CASE WHEN v_own THEN '' ELSE v_moved.p_old_department_id END;
     p_fence := v_moved.p_fence;
+    p_acquired_ts := v_moved.p_acquired_ts;
     p_expires_ts := v_moved.p_expires_ts;
     p_seconds_left := v_moved.p_seconds_left;
 END

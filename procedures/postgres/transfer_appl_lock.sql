@@ -2,15 +2,15 @@
 --
 -- Contract   Y TRANSFERRED: p_from_operator_id held it; p_to_operator_id holds it now: a new grant, a greater fence, an empty
 --            note. It is an event, with its actor and reason. The policy's longest ttl limits the new grant.
---            N HELD: another operator holds it; p_old_* and p_expires_ts tell who and until when.
+--            N HELD: another operator holds it; p_old_*, p_acquired_ts and p_expires_ts tell who, since and until when.
 --            N FREE: nobody holds it; nothing changed.
 -- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_from_operator_id and
 --            p_to_operator_id 1..255, may be equal; p_to_department_id 0..64, NULL = empty;
 --            p_ttl_seconds 1..315360000, NULL = that of the grant that ends; p_actor_id 1..255, NULL = unknown;
 --            p_reason 0..255, NULL = empty. Trailing blanks are trimmed first.
 -- Out        p_ok_fl, p_outcome, p_old_operator_id, p_old_department_id (empty unless HELD),
---            p_fence (0 unless TRANSFERRED), p_expires_ts (NULL when FREE), p_seconds_left (from now to
---            p_expires_ts, 0 when FREE).
+--            p_fence (0 unless TRANSFERRED), p_acquired_ts, p_expires_ts (both NULL when FREE), p_seconds_left
+--            (from now to p_expires_ts, 0 when FREE).
 -- Raises     LK001 invalid argument. LK003 when the object changed thirty times during the call.
 --            55P03 after 1 s of waiting for another transaction, 40001 and 40P01 as the engine has them.
 -- Locks      As appl_lock_move.
@@ -43,6 +43,7 @@ BEGIN
     p_old_operator_id := CASE p_ok_fl WHEN 'Y' THEN '' ELSE v_moved.p_old_operator_id END;
     p_old_department_id := CASE p_ok_fl WHEN 'Y' THEN '' ELSE v_moved.p_old_department_id END;
     p_fence := v_moved.p_fence;
+    p_acquired_ts := v_moved.p_acquired_ts;
     p_expires_ts := v_moved.p_expires_ts;
     p_seconds_left := v_moved.p_seconds_left;
 END

@@ -5,6 +5,7 @@ SELECT
     p_old_operator_id::text AS old_operator_id,
     p_old_department_id::text AS old_department_id,
     p_fence::bigint AS fence,
+    (p_acquired_ts AT TIME ZONE 'UTC')::timestamp AS acquired_ts,
     (p_expires_ts AT TIME ZONE 'UTC')::timestamp AS expires_ts,
     p_seconds_left::bigint AS seconds_left
 FROM ask_appl_lock_row(

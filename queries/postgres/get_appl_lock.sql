@@ -5,6 +5,7 @@ SELECT
     p_old_operator_id::text AS old_operator_id,
     p_old_department_id::text AS old_department_id,
     p_fence::bigint AS fence,
+    (p_acquired_ts AT TIME ZONE 'UTC')::timestamp AS acquired_ts,
     (p_expires_ts AT TIME ZONE 'UTC')::timestamp AS expires_ts,
     p_seconds_left::bigint AS seconds_left,
     p_note::text AS note
@@ -24,6 +25,7 @@ SELECT
     r.p_old_operator_id::text AS old_operator_id,
     r.p_old_department_id::text AS old_department_id,
     r.p_fence::bigint AS fence,
+    (r.p_acquired_ts AT TIME ZONE 'UTC')::timestamp AS acquired_ts,
     (r.p_expires_ts AT TIME ZONE 'UTC')::timestamp AS expires_ts,
     r.p_seconds_left::bigint AS seconds_left,
     r.p_note::text AS note

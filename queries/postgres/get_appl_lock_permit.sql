@@ -5,6 +5,7 @@ SELECT
     operator_id::text AS operator_id,
     department_id::text AS department_id,
     fence::bigint AS fence,
+    (acquired_ts AT TIME ZONE 'UTC')::timestamp AS acquired_ts,
     (expires_ts AT TIME ZONE 'UTC')::timestamp AS expires_ts,
     seconds_left::bigint AS seconds_left,
     note::text AS note

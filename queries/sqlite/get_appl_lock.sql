@@ -5,7 +5,7 @@
 --            changed meanwhile, and the driver begins again. A change and its event are one transaction.
 -- In         The arguments as the facade has checked and trimmed them; ttl_seconds is what the policy allows. from_* are the
 --            values read; renews 1 = the grant goes on; lasts_seconds, up to ttl_seconds, is when it ends.
--- Out        fence, expires_ts, seconds_left and note of the grant, or no row.
+-- Out        fence, acquired_ts, expires_ts, seconds_left and note of the grant, or no row.
 -- Raises     Nothing of its own; SQLITE_BUSY as the engine has it.
 -- Locks      The one write lock of the database file, to the end of the caller's transaction.
 -- Race-free  SQLite lets one transaction write at a time: S1 compares the row with the values read, and S2 yields to a row that
@@ -33,6 +33,7 @@ WHERE object_type = @object_type
     AND (released_ts IS NULL AND expires_ts > CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000) = CAST(@from_live AS INTEGER)
 RETURNING
     fence,
+    acquired_ts,
     expires_ts,
     CAST((expires_ts - CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000 + 999999) / 1000000 AS INTEGER) AS seconds_left,
     note;
@@ -66,6 +67,7 @@ WHERE true
 ON CONFLICT (object_type, object_id) DO NOTHING
 RETURNING
     fence,
+    acquired_ts,
     expires_ts,
     CAST((expires_ts - CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000 + 999999) / 1000000 AS INTEGER) AS seconds_left,
     note;

@@ -36,6 +36,7 @@ SELECT
     CAST(coalesce(l.operator_id, '') AS TEXT) AS operator_id,
     CAST(coalesce(l.department_id, '') AS TEXT) AS department_id,
     CAST(coalesce(l.fence, 0) AS INTEGER) AS fence,
+    l.acquired_ts,
     l.expires_ts,
     CAST(coalesce(l.seconds_left, 0) AS INTEGER) AS seconds_left,
     CAST(coalesce(l.note, '') AS TEXT) AS note,

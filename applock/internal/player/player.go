@@ -209,7 +209,7 @@ func renew(driver db.Driver) call {
 		for _, row := range renewed {
 			objects = append(objects, map[string]any{
 				"object_type": row.ObjectType, "object_id": row.ObjectID, "outcome": row.Outcome, "holder_id": row.OldOperatorID,
-				"holder_department_id": row.OldDepartmentID, "expires_ts": row.ExpiresTS, "seconds_left": row.SecondsLeft,
+				"holder_department_id": row.OldDepartmentID, "acquired_ts": row.AcquiredTS, "expires_ts": row.ExpiresTS, "seconds_left": row.SecondsLeft,
 			})
 		}
 		return objects, err

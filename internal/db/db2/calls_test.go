@@ -382,18 +382,21 @@ func TestAnswersWithoutLock(t *testing.T) {
 			db.InquireApplLockResult{OkFL: db.No},
 		},
 		"transfer_appl_lock": {
-			[]driver.Value{[]byte("N"), []byte("FREE"), none, none, int64(0), nil, int64(0)},
+			[]driver.Value{[]byte("N"), []byte("FREE"), none, none, int64(0), nil, nil, int64(0)},
 			db.Result{OkFL: db.No, Outcome: db.Free},
 		},
 		"take_appl_lock": {
-			[]driver.Value{[]byte("N"), []byte("FREE"), none, none, int64(0), nil, int64(0)},
+			[]driver.Value{[]byte("N"), []byte("FREE"), none, none, int64(0), nil, nil, int64(0)},
 			db.Result{OkFL: db.No, Outcome: db.Free},
 		},
 		"inbox_appl_locks": {nil, []db.Notice(nil)},
 		"see_appl_lock":    {nil, []db.Presence(nil)},
 		"get_appl_lock": {
-			[]driver.Value{[]byte("N"), []byte("HELD"), []byte("KIM"), []byte("CS"), int64(0), moment("p_expires_ts"), int64(60), []byte("why")},
-			db.Result{OkFL: db.No, Outcome: db.Held, OldOperatorID: "KIM", OldDepartmentID: "CS", ExpiresTS: db.Moment{Time: moment("p_expires_ts")}, SecondsLeft: 60, Note: "why"},
+			[]driver.Value{[]byte("N"), []byte("HELD"), []byte("KIM"), []byte("CS"), int64(0), moment("p_acquired_ts"), moment("p_expires_ts"), int64(60), []byte("why")},
+			db.Result{
+				OkFL: db.No, Outcome: db.Held, OldOperatorID: "KIM", OldDepartmentID: "CS",
+				AcquiredTS: db.Moment{Time: moment("p_acquired_ts")}, ExpiresTS: db.Moment{Time: moment("p_expires_ts")}, SecondsLeft: 60, Note: "why",
+			},
 		},
 		"release_appl_lock": {
 			[]driver.Value{[]byte("Y"), []byte("FREE"), none, none},
@@ -404,17 +407,18 @@ func TestAnswersWithoutLock(t *testing.T) {
 			db.Result{OkFL: db.No, Outcome: db.Free},
 		},
 		"ask_appl_lock": {
-			[]driver.Value{[]byte("N"), []byte("FREE"), none, none, int64(0), nil, int64(0)},
+			[]driver.Value{[]byte("N"), []byte("FREE"), none, none, int64(0), nil, nil, int64(0)},
 			db.Result{OkFL: db.No, Outcome: db.Free},
 		},
 		"answer_appl_lock": {
-			[]driver.Value{[]byte("N"), []byte("GONE"), none, none, nil, int64(0)},
+			[]driver.Value{[]byte("N"), []byte("GONE"), none, none, nil, nil, int64(0)},
 			db.Result{OkFL: db.No, Outcome: db.Gone},
 		},
 		"get_appl_lock_permit": {
-			[]driver.Value{[]byte("FULL"), []byte("42#1"), []byte("KIM"), none, int64(7), moment("expires_ts"), int64(60), []byte("why")},
+			[]driver.Value{[]byte("FULL"), []byte("42#1"), []byte("KIM"), none, int64(7), moment("acquired_ts"), moment("expires_ts"), int64(60), []byte("why")},
 			[]db.Permit{{
-				Outcome: db.Full, SlotID: "42#1", OperatorID: "KIM", Fence: 7, ExpiresTS: db.Moment{Time: moment("expires_ts")}, SecondsLeft: 60, Note: "why",
+				Outcome: db.Full, SlotID: "42#1", OperatorID: "KIM", Fence: 7,
+				AcquiredTS: db.Moment{Time: moment("acquired_ts")}, ExpiresTS: db.Moment{Time: moment("expires_ts")}, SecondsLeft: 60, Note: "why",
 			}},
 		},
 		"transfer_appl_locks": {
@@ -428,7 +432,7 @@ func TestAnswersWithoutLock(t *testing.T) {
 		"purge_appl_locks":        {[]driver.Value{int64(0)}, db.PurgeResult{}},
 		"purge_appl_lock_history": {[]driver.Value{int64(0)}, db.PurgeResult{}},
 		"renew_appl_locks": {
-			[]driver.Value{[]byte("customer"), []byte("42"), []byte("FREE"), none, none, nil, int64(0)},
+			[]driver.Value{[]byte("customer"), []byte("42"), []byte("FREE"), none, none, nil, nil, int64(0)},
 			[]db.RenewedGrant{{ObjectType: "customer", ObjectID: "42", Outcome: db.Free}},
 		},
 		"poll_appl_locks": {nil, []db.AwaitedObject(nil)},

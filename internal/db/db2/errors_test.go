@@ -239,13 +239,14 @@ func TestDeadlockIsRepeated(t *testing.T) {
 				return fakeAnswer{err: answer(-911, "40001", rolledBack+`"2".`)}
 			}
 			return fakeAnswer{
-				columns: []string{"1", "2", "3", "4", "5", "6", "7", "8"},
-				rows:    [][]driver.Value{{"N", "HELD", "KIM", "CS", int64(0), moment("p_expires_ts"), int64(60), ""}},
+				columns: []string{"1", "2", "3", "4", "5", "6", "7", "8", "9"},
+				rows:    [][]driver.Value{{"N", "HELD", "KIM", "CS", int64(0), moment("p_acquired_ts"), moment("p_expires_ts"), int64(60), ""}},
 			}
 		}
 		_, err := getThroughFacade(t.Context(), testclient.DB2(t, pool))
 		var held *applock.HeldError
-		if !errors.As(err, &held) || held.Holder.Owner.Operator != "KIM" || held.Holder.Owner.Department != "CS" || !held.Holder.ExpiresAt.Equal(moment("p_expires_ts")) || held.Holder.Left != time.Minute {
+		if !errors.As(err, &held) || held.Holder.Owner.Operator != "KIM" || held.Holder.Owner.Department != "CS" ||
+			!held.Holder.AcquiredAt.Equal(moment("p_acquired_ts")) || !held.Holder.ExpiresAt.Equal(moment("p_expires_ts")) || held.Holder.Left != time.Minute {
 			t.Errorf("error = %v, want KIM to hold it", err)
 		}
 		checkSentinels(t, err, applock.ErrHeld)

@@ -32,11 +32,11 @@ func (r *renewals) answer(statement fakeStatement) fakeAnswer {
 	}
 	document := statement.args[0].(string)
 	var objects []string
-	answer := fakeAnswer{columns: []string{"OBJECT_TYPE", "OBJECT_ID", "OUTCOME", "OLD_OPERATOR_ID", "OLD_DEPARTMENT_ID", "EXPIRES_TS", "SECONDS_LEFT"}}
+	answer := fakeAnswer{columns: []string{"OBJECT_TYPE", "OBJECT_ID", "OUTCOME", "OLD_OPERATOR_ID", "OLD_DEPARTMENT_ID", "ACQUIRED_TS", "EXPIRES_TS", "SECONDS_LEFT"}}
 	for fields := range slices.Chunk(r.fields(document), 5) {
 		objects = append(objects, fields[0]+":"+fields[1])
 		answer.rows = append(answer.rows, []driver.Value{
-			[]byte(fields[0]), []byte(fields[1]), []byte("RENEWED"), []byte{}, []byte{}, moment("expires_ts"), int64(30),
+			[]byte(fields[0]), []byte(fields[1]), []byte("RENEWED"), []byte{}, []byte{}, nil, moment("expires_ts"), int64(30),
 		})
 	}
 	r.calls, r.texts = append(r.calls, objects), append(r.texts, document)

@@ -15,7 +15,7 @@ func TestHistoryFromAFunction(t *testing.T) {
 		place := newPlace(t, product)
 		mustQuery(t, place.SQL, `CREATE FUNCTION end_of_a_shift() RETURNS VARCHAR(64) MODIFIES SQL DATA
 			BEGIN
-				CALL transfer_appl_lock('customer', '1', 'JDOE', 'ASMITH', NULL, NULL, 'BOSS', 'ill', @a, @b, @c, @d, @e, @f, @g);
+				CALL transfer_appl_lock('customer', '1', 'JDOE', 'ASMITH', NULL, NULL, 'BOSS', 'ill', @a, @b, @c, @d, @e, @f, @g, @h);
 				CALL release_appl_lock('customer', '1', 'ASMITH', NULL, 'BOSS', 'ill', @h, @i, @j, @k);
 				RETURN CONCAT(@b, ' ', @i);
 			END`)

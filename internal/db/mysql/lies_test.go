@@ -29,18 +29,18 @@ func TestSessionCannotChooseTheTime(t *testing.T) {
 		conn := session(t, newPlace(t, product))
 		mustQuery(t, conn, `CREATE FUNCTION f_get(p_operator_id VARCHAR(64)) RETURNS VARCHAR(64) MODIFIES SQL DATA
 			BEGIN
-				CALL get_appl_lock('customer', '1', p_operator_id, NULL, 3600, NULL, @a, @b, @c, @d, @e, @f, @g, @h);
+				CALL get_appl_lock('customer', '1', p_operator_id, NULL, 3600, NULL, @a, @b, @c, @d, @e, @f, @g, @h, @i);
 				RETURN @b;
 			END`)
 		mustQuery(t, conn, `CREATE FUNCTION f_ask(p_operator_id VARCHAR(64)) RETURNS VARCHAR(64) MODIFIES SQL DATA
 			BEGIN
-				CALL ask_appl_lock('customer', '1', p_operator_id, NULL, 'f', NULL, NULL, @a, @b, @c, @d, @e, @f, @g);
+				CALL ask_appl_lock('customer', '1', p_operator_id, NULL, 'f', NULL, NULL, @a, @b, @c, @d, @e, @f, @g, @h);
 				RETURN @b;
 			END`)
 		mustQuery(t, conn, `CREATE FUNCTION f_answer(p_asker_id VARCHAR(64)) RETURNS VARCHAR(64) MODIFIES SQL DATA
 			BEGIN
 				CALL answer_appl_lock('customer', '1', 'JDOE', (SELECT l.fence FROM appl_lock AS l WHERE l.object_id = '1'), p_asker_id, NULL,
-					'LATER', NULL, @a, @b, @c, @d, @e, @f);
+					'LATER', NULL, @a, @b, @c, @d, @e, @f, @g);
 				RETURN @b;
 			END`)
 		for _, clock := range []string{"2000000000", "1000000000"} {
@@ -200,10 +200,10 @@ func TestTwoRenewalsInATrigger(t *testing.T) {
 		mustQuery(t, conn, `CREATE TRIGGER edit_bi BEFORE INSERT ON edit FOR EACH ROW
 			BEGIN
 				SET @before_ts = (SELECT lock_ts FROM appl_lock_live WHERE object_id = '1');
-				CALL get_appl_lock('customer', '1', 'JDOE', NULL, 60, NULL, @a, @first, @c, @d, @first_fence, @first_end, @g, @h);
+				CALL get_appl_lock('customer', '1', 'JDOE', NULL, 60, NULL, @a, @first, @c, @d, @first_fence, @first_start, @first_end, @g, @h);
 				SET @first_ts = (SELECT lock_ts FROM appl_lock_live WHERE object_id = '1');
 				DO SLEEP(0.01);
-				CALL get_appl_lock('customer', '1', 'JDOE', NULL, 90, NULL, @a, @second, @c, @d, @second_fence, @second_end, @g, @h);
+				CALL get_appl_lock('customer', '1', 'JDOE', NULL, 90, NULL, @a, @second, @c, @d, @second_fence, @second_start, @second_end, @g, @h);
 				SET @second_ts = (SELECT lock_ts FROM appl_lock_live WHERE object_id = '1');
 			END`)
 		for id, change := range []string{"DO 0", "UPDATE appl_lock SET lock_ts = UTC_TIMESTAMP(6) + INTERVAL 1 HOUR", "DO 0"} {

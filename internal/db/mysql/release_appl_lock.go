@@ -14,7 +14,8 @@ func (d *Driver) PassApplLock(
 		release.ObjectType, release.ObjectID, release.OperatorID, release.Fence,
 		next.OperatorID, db.NullText(next.DepartmentID), db.NullNumber(next.TTLSeconds),
 	}, func(row *db.PassApplLockResult) []any {
-		return []any{&row.Released, &row.Next.Outcome, &row.Next.Fence, &row.Next.ExpiresTS, &row.Next.SecondsLeft}
+		next := &row.Next
+		return []any{&row.Released, &next.Outcome, &next.Fence, &next.AcquiredTS, &next.ExpiresTS, &next.SecondsLeft}
 	})
 	if result.Released == db.Released {
 		result.Next.OkFL = db.Yes

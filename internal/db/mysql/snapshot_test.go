@@ -96,9 +96,9 @@ func TestRefusalInAFunctionFixesNoSnapshot(t *testing.T) {
 		mustQuery(t, place.SQL, getCall, "2", "JDOE")
 		mustQuery(t, place.SQL, `CREATE FUNCTION second_try() RETURNS INT MODIFIES SQL DATA
 			BEGIN
-				CALL get_appl_lock('customer', 'held', 'ASMITH', NULL, NULL, NULL, @a, @b, @c, @d, @e, @f, @g, @h);
+				CALL get_appl_lock('customer', 'held', 'ASMITH', NULL, NULL, NULL, @a, @b, @c, @d, @e, @f, @g, @h, @i);
 				DO GET_LOCK(DATABASE(), 60);
-				CALL get_appl_lock('customer', '2', 'ASMITH', NULL, NULL, NULL, @a, @b, @c, @d, @e, @f, @g, @h);
+				CALL get_appl_lock('customer', '2', 'ASMITH', NULL, NULL, NULL, @a, @b, @c, @d, @e, @f, @g, @h, @i);
 				RETURN IF(@b = 'ACQUIRED', (SELECT COUNT(*) FROM data), -1);
 			END`)
 		conn, err := place.SQL.Conn(t.Context())

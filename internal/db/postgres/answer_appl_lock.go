@@ -16,7 +16,7 @@ func (d *Driver) AnswerApplLock(ctx context.Context, params db.AnswerApplLockPar
 		)
 		return db.Result{
 			OkFL: row.OkFL, Outcome: row.Outcome, OldOperatorID: row.OldOperatorID, OldDepartmentID: row.OldDepartmentID,
-			ExpiresTS: row.ExpiresTS, SecondsLeft: row.SecondsLeft,
+			AcquiredTS: row.AcquiredTS, ExpiresTS: row.ExpiresTS, SecondsLeft: row.SecondsLeft,
 		}, err
 	})
 }

@@ -36,7 +36,8 @@ func (d *Driver) PassApplLock(
 	return db.PassApplLockResult{
 		Released: db.Released,
 		Next: db.Result{
-			OkFL: db.Yes, Outcome: row.Outcome, Fence: row.Fence, ExpiresTS: row.ExpiresTS, SecondsLeft: row.SecondsLeft,
+			OkFL: db.Yes, Outcome: row.Outcome, Fence: row.Fence, AcquiredTS: row.AcquiredTS, ExpiresTS: row.ExpiresTS,
+			SecondsLeft: row.SecondsLeft,
 		},
 	}, nil
 }

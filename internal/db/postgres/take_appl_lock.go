@@ -26,6 +26,7 @@ func moved(row queries.TakeApplLockRow) db.Result {
 		OldOperatorID:   row.OldOperatorID,
 		OldDepartmentID: row.OldDepartmentID,
 		Fence:           row.Fence,
+		AcquiredTS:      row.AcquiredTS,
 		ExpiresTS:       row.ExpiresTS,
 		SecondsLeft:     row.SecondsLeft,
 	}

@@ -52,7 +52,8 @@ func (d *Driver) give(ctx context.Context, params db.AnswerApplLockParams, objec
 		actor:      params.OperatorID,
 		reason:     params.Reason,
 	})
-	return db.Result{OkFL: moved.OkFL, Outcome: moved.Outcome, ExpiresTS: moved.ExpiresTS, SecondsLeft: moved.SecondsLeft}, err
+	moved.Fence = 0
+	return moved, err
 }
 
 // tell stores the answer for the asker.
@@ -71,6 +72,7 @@ func (d *Driver) tell(ctx context.Context, params db.AnswerApplLockParams, objec
 		return db.Result{OkFL: db.No, Outcome: db.Gone}, err
 	}
 	return db.Result{
-		OkFL: db.Yes, Outcome: db.Told, ExpiresTS: db.AtMicro(object.ExpiresTS), SecondsLeft: object.SecondsLeft,
+		OkFL: db.Yes, Outcome: db.Told, AcquiredTS: db.AtMicro(object.AcquiredTS), ExpiresTS: db.AtMicro(object.ExpiresTS),
+		SecondsLeft: object.SecondsLeft,
 	}, nil
 }

@@ -42,7 +42,10 @@ func nothingToAsk(object object, withdraws bool) db.Result {
 	case withdraws:
 		return db.Result{OkFL: db.Yes, Outcome: db.Withdrawn}
 	case object.isLive():
-		return db.Result{OkFL: db.No, Outcome: db.Own, ExpiresTS: db.AtMicro(object.ExpiresTS), SecondsLeft: object.SecondsLeft}
+		return db.Result{
+			OkFL: db.No, Outcome: db.Own, AcquiredTS: db.AtMicro(object.AcquiredTS), ExpiresTS: db.AtMicro(object.ExpiresTS),
+			SecondsLeft: object.SecondsLeft,
+		}
 	}
 	return db.Result{OkFL: db.No, Outcome: db.Free}
 }
@@ -57,10 +60,8 @@ func (o object) patience() int64 {
 
 // ask lists the request, and moves the grant if the holder's time to answer is over.
 func (d *Driver) ask(ctx context.Context, params db.AskApplLockParams, object object) (db.Result, error) {
-	result := db.Result{
-		OkFL: db.Yes, Outcome: db.Asked, OldOperatorID: object.OperatorID, OldDepartmentID: object.DepartmentID,
-		ExpiresTS: db.AtMicro(object.ExpiresTS), SecondsLeft: object.SecondsLeft,
-	}
+	result := refusedUntil(object)
+	result.OkFL, result.Outcome = db.Yes, db.Asked
 	var wait sql.NullInt64
 	if params.WaitSeconds != nil {
 		wait = db.NullNumber(*params.WaitSeconds)
@@ -92,8 +93,8 @@ func (d *Driver) ask(ctx context.Context, params db.AskApplLockParams, object ob
 	if err != nil {
 		return result, err
 	}
-	result.Outcome, result.Fence, result.ExpiresTS, result.SecondsLeft = db.Given, moved.Fence, moved.ExpiresTS, moved.SecondsLeft
-	return result, nil
+	moved.OldOperatorID, moved.OldDepartmentID = object.OperatorID, object.DepartmentID
+	return moved, nil
 }
 
 // fulfil moves the grant to an asker and marks his requests as fulfilled.

@@ -31,9 +31,10 @@ func refusedBy(object object) db.Result {
 	return db.Result{OkFL: db.No, Outcome: db.Held, OldOperatorID: object.OperatorID, OldDepartmentID: object.DepartmentID}
 }
 
-// refusedUntil names the holder, and tells the end of the lock.
+// refusedUntil names the holder, and tells the start and the end of the lock.
 func refusedUntil(object object) db.Result {
 	result := refusedBy(object)
+	result.AcquiredTS = db.AtMicro(object.AcquiredTS)
 	result.ExpiresTS, result.SecondsLeft = db.AtMicro(object.ExpiresTS), object.SecondsLeft
 	return result
 }

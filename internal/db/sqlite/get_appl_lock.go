@@ -96,10 +96,11 @@ func (d *Driver) get(ctx context.Context, params db.GetApplLockParams, object ob
 	return granted(outcome, row), err
 }
 
-// granted returns the answer to a get. sqlc calls seconds_left Column3.
+// granted returns the answer to a get. sqlc calls seconds_left Column4.
 func granted(outcome db.Outcome, row queries.GetApplLockRow) db.Result {
 	return db.Result{
-		OkFL: db.Yes, Outcome: outcome, Fence: row.Fence, ExpiresTS: db.AtMicro(row.ExpiresTS), SecondsLeft: row.Column3, Note: row.Note,
+		OkFL: db.Yes, Outcome: outcome, Fence: row.Fence, AcquiredTS: db.AtMicro(row.AcquiredTS), ExpiresTS: db.AtMicro(row.ExpiresTS),
+		SecondsLeft: row.Column4, Note: row.Note,
 	}
 }
 

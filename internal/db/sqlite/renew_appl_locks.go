@@ -57,6 +57,7 @@ func (d *Driver) renew(ctx context.Context, grant db.RenewableGrant) (db.Renewed
 	answer.Outcome = db.Free
 	if object.isLive() {
 		answer.Outcome, answer.ExpiresTS, answer.SecondsLeft = db.Held, db.AtMicro(object.ExpiresTS), object.SecondsLeft
+		answer.AcquiredTS = db.AtMicro(object.AcquiredTS)
 		answer.OldOperatorID, answer.OldDepartmentID = object.OperatorID, object.DepartmentID
 	}
 	return answer, nil

@@ -68,7 +68,8 @@ func (d *Driver) move(ctx context.Context, object object, move move) (db.Result,
 		OkFL:        db.Yes,
 		Outcome:     move.outcome,
 		Fence:       row.Fence,
+		AcquiredTS:  db.AtMicro(row.AcquiredTS),
 		ExpiresTS:   db.AtMicro(row.ExpiresTS),
-		SecondsLeft: row.Column3,
+		SecondsLeft: row.Column4,
 	}, d.record(ctx, event)
 }

@@ -75,11 +75,11 @@ func turn(t *testing.T, place Place, policies [2]db.SetApplLockPolicyParams, nex
 		t.Fatal(err)
 	}
 	row, now := rowOf(t, place)
-	if result.Next.Fence != now || result.Next.Fence <= fence || result.Next.ExpiresTS.IsZero() {
+	if result.Next.Fence != now || result.Next.Fence <= fence || result.Next.AcquiredTS.IsZero() || result.Next.ExpiresTS.IsZero() {
 		t.Errorf("it answers %+v; the row has fence %d after %d", result, now, fence)
 	}
 	events := EventsOf(t, place.Driver, "1", fence, result.Next.Fence)
-	result.Next.Fence, result.Next.ExpiresTS = 0, db.Moment{}
+	result.Next.Fence, result.Next.AcquiredTS, result.Next.ExpiresTS = 0, db.Moment{}, db.Moment{}
 	return passed{result: result, row: row, events: events}
 }
 

@@ -18,6 +18,7 @@ SELECT
     p_outcome::text AS outcome,
     p_old_operator_id::text AS old_operator_id,
     p_old_department_id::text AS old_department_id,
+    (p_acquired_ts AT TIME ZONE 'UTC')::timestamp AS acquired_ts,
     (p_expires_ts AT TIME ZONE 'UTC')::timestamp AS expires_ts,
     p_seconds_left::bigint AS seconds_left
 FROM answer_appl_lock_row(
@@ -37,6 +38,7 @@ type AnswerApplLockRow struct {
 	Outcome         string
 	OldOperatorID   string
 	OldDepartmentID string
+	AcquiredTS      db.Moment
 	ExpiresTS       db.Moment
 	SecondsLeft     int64
 }
@@ -58,6 +60,7 @@ func (q *Queries) AnswerApplLock(ctx context.Context, objectType string, objectI
 		&i.Outcome,
 		&i.OldOperatorID,
 		&i.OldDepartmentID,
+		&i.AcquiredTS,
 		&i.ExpiresTS,
 		&i.SecondsLeft,
 	)

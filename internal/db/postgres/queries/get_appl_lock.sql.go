@@ -19,6 +19,7 @@ SELECT
     p_old_operator_id::text AS old_operator_id,
     p_old_department_id::text AS old_department_id,
     p_fence::bigint AS fence,
+    (p_acquired_ts AT TIME ZONE 'UTC')::timestamp AS acquired_ts,
     (p_expires_ts AT TIME ZONE 'UTC')::timestamp AS expires_ts,
     p_seconds_left::bigint AS seconds_left,
     p_note::text AS note
@@ -38,6 +39,7 @@ type GetApplLockRow struct {
 	OldOperatorID   string
 	OldDepartmentID string
 	Fence           int64
+	AcquiredTS      db.Moment
 	ExpiresTS       db.Moment
 	SecondsLeft     int64
 	Note            string
@@ -59,6 +61,7 @@ func (q *Queries) GetApplLock(ctx context.Context, objectType string, objectID s
 		&i.OldOperatorID,
 		&i.OldDepartmentID,
 		&i.Fence,
+		&i.AcquiredTS,
 		&i.ExpiresTS,
 		&i.SecondsLeft,
 		&i.Note,
@@ -73,6 +76,7 @@ SELECT
     r.p_old_operator_id::text AS old_operator_id,
     r.p_old_department_id::text AS old_department_id,
     r.p_fence::bigint AS fence,
+    (r.p_acquired_ts AT TIME ZONE 'UTC')::timestamp AS acquired_ts,
     (r.p_expires_ts AT TIME ZONE 'UTC')::timestamp AS expires_ts,
     r.p_seconds_left::bigint AS seconds_left,
     r.p_note::text AS note
@@ -94,6 +98,7 @@ type GetApplLocksRow struct {
 	OldOperatorID   string
 	OldDepartmentID string
 	Fence           int64
+	AcquiredTS      db.Moment
 	ExpiresTS       db.Moment
 	SecondsLeft     int64
 	Note            string
@@ -114,6 +119,7 @@ func (q *Queries) GetApplLocks(ctx context.Context, gets string) ([]GetApplLocks
 			&i.OldOperatorID,
 			&i.OldDepartmentID,
 			&i.Fence,
+			&i.AcquiredTS,
 			&i.ExpiresTS,
 			&i.SecondsLeft,
 			&i.Note,

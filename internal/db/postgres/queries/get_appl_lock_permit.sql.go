@@ -19,6 +19,7 @@ SELECT
     operator_id::text AS operator_id,
     department_id::text AS department_id,
     fence::bigint AS fence,
+    (acquired_ts AT TIME ZONE 'UTC')::timestamp AS acquired_ts,
     (expires_ts AT TIME ZONE 'UTC')::timestamp AS expires_ts,
     seconds_left::bigint AS seconds_left,
     note::text AS note
@@ -38,6 +39,7 @@ type GetApplLockPermitRow struct {
 	OperatorID   string
 	DepartmentID string
 	Fence        int64
+	AcquiredTS   db.Moment
 	ExpiresTS    db.Moment
 	SecondsLeft  int64
 	Note         string
@@ -65,6 +67,7 @@ func (q *Queries) GetApplLockPermit(ctx context.Context, objectType string, obje
 			&i.OperatorID,
 			&i.DepartmentID,
 			&i.Fence,
+			&i.AcquiredTS,
 			&i.ExpiresTS,
 			&i.SecondsLeft,
 			&i.Note,

@@ -17,6 +17,7 @@ SELECT
     r.p_outcome::text AS released,
     coalesce(g.p_outcome, '')::text AS outcome,
     coalesce(g.p_fence, 0)::bigint AS fence,
+    (g.p_acquired_ts AT TIME ZONE 'UTC')::timestamp AS acquired_ts,
     (g.p_expires_ts AT TIME ZONE 'UTC')::timestamp AS expires_ts,
     coalesce(g.p_seconds_left, 0)::bigint AS seconds_left
 FROM release_appl_lock_row(
@@ -29,6 +30,7 @@ LEFT JOIN LATERAL (
     SELECT
         a.p_outcome::text AS p_outcome,
         a.p_fence::bigint AS p_fence,
+        a.p_acquired_ts::timestamptz AS p_acquired_ts,
         a.p_expires_ts::timestamptz AS p_expires_ts,
         a.p_seconds_left::bigint AS p_seconds_left
     FROM unnest(CASE WHEN r.p_outcome = 'RELEASED' THEN ARRAY[$5::bigint] END) AS n (ttl_seconds)
@@ -46,6 +48,7 @@ type PassApplLockRow struct {
 	Released    string
 	Outcome     string
 	Fence       int64
+	AcquiredTS  db.Moment
 	ExpiresTS   db.Moment
 	SecondsLeft int64
 }
@@ -66,6 +69,7 @@ func (q *Queries) PassApplLock(ctx context.Context, objectType string, objectID 
 		&i.Released,
 		&i.Outcome,
 		&i.Fence,
+		&i.AcquiredTS,
 		&i.ExpiresTS,
 		&i.SecondsLeft,
 	)

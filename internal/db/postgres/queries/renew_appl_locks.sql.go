@@ -18,6 +18,7 @@ SELECT
     outcome::text AS outcome,
     old_operator_id::text AS old_operator_id,
     old_department_id::text AS old_department_id,
+    (acquired_ts AT TIME ZONE 'UTC')::timestamp AS acquired_ts,
     (expires_ts AT TIME ZONE 'UTC')::timestamp AS expires_ts,
     seconds_left::bigint AS seconds_left
 FROM renew_appl_locks($1::text)
@@ -29,6 +30,7 @@ type RenewApplLocksRow struct {
 	Outcome         string
 	OldOperatorID   string
 	OldDepartmentID string
+	AcquiredTS      db.Moment
 	ExpiresTS       db.Moment
 	SecondsLeft     int64
 }
@@ -48,6 +50,7 @@ func (q *Queries) RenewApplLocks(ctx context.Context, grants string) ([]RenewApp
 			&i.Outcome,
 			&i.OldOperatorID,
 			&i.OldDepartmentID,
+			&i.AcquiredTS,
 			&i.ExpiresTS,
 			&i.SecondsLeft,
 		); err != nil {

@@ -19,6 +19,7 @@ SELECT
     p_old_operator_id::text AS old_operator_id,
     p_old_department_id::text AS old_department_id,
     p_fence::bigint AS fence,
+    (p_acquired_ts AT TIME ZONE 'UTC')::timestamp AS acquired_ts,
     (p_expires_ts AT TIME ZONE 'UTC')::timestamp AS expires_ts,
     p_seconds_left::bigint AS seconds_left
 FROM transfer_appl_lock_row(
@@ -39,6 +40,7 @@ type TransferApplLockRow struct {
 	OldOperatorID   string
 	OldDepartmentID string
 	Fence           int64
+	AcquiredTS      db.Moment
 	ExpiresTS       db.Moment
 	SecondsLeft     int64
 }
@@ -61,6 +63,7 @@ func (q *Queries) TransferApplLock(ctx context.Context, objectType string, objec
 		&i.OldOperatorID,
 		&i.OldDepartmentID,
 		&i.Fence,
+		&i.AcquiredTS,
 		&i.ExpiresTS,
 		&i.SecondsLeft,
 	)

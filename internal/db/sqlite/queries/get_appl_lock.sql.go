@@ -31,6 +31,7 @@ WHERE object_type = ?7
     AND (released_ts IS NULL AND expires_ts > CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000) = CAST(?13 AS INTEGER)
 RETURNING
     fence,
+    acquired_ts,
     expires_ts,
     CAST((expires_ts - CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000 + 999999) / 1000000 AS INTEGER) AS seconds_left,
     note
@@ -53,10 +54,11 @@ type GetApplLockParams struct {
 }
 
 type GetApplLockRow struct {
-	Fence     int64
-	ExpiresTS int64
-	Column3   int64
-	Note      string
+	Fence      int64
+	AcquiredTS int64
+	ExpiresTS  int64
+	Column4    int64
+	Note       string
 }
 
 // get_appl_lock: take or renew the lock on an object for one operator until it expires.
@@ -70,7 +72,7 @@ type GetApplLockRow struct {
 //
 //	values read; renews 1 = the grant goes on; lasts_seconds, up to ttl_seconds, is when it ends.
 //
-// Out        fence, expires_ts, seconds_left and note of the grant, or no row.
+// Out        fence, acquired_ts, expires_ts, seconds_left and note of the grant, or no row.
 // Raises     Nothing of its own; SQLITE_BUSY as the engine has it.
 // Locks      The one write lock of the database file, to the end of the caller's transaction.
 // Race-free  SQLite lets one transaction write at a time: S1 compares the row with the values read, and S2 yields to a row that
@@ -97,8 +99,9 @@ func (q *Queries) GetApplLock(ctx context.Context, arg GetApplLockParams) (GetAp
 	var i GetApplLockRow
 	err := row.Scan(
 		&i.Fence,
+		&i.AcquiredTS,
 		&i.ExpiresTS,
-		&i.Column3,
+		&i.Column4,
 		&i.Note,
 	)
 	return i, err
@@ -133,6 +136,7 @@ WHERE true
 ON CONFLICT (object_type, object_id) DO NOTHING
 RETURNING
     fence,
+    acquired_ts,
     expires_ts,
     CAST((expires_ts - CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000 + 999999) / 1000000 AS INTEGER) AS seconds_left,
     note
@@ -148,10 +152,11 @@ type GetApplLockNewParams struct {
 }
 
 type GetApplLockNewRow struct {
-	Fence     int64
-	ExpiresTS int64
-	Column3   int64
-	Note      string
+	Fence      int64
+	AcquiredTS int64
+	ExpiresTS  int64
+	Column4    int64
+	Note       string
 }
 
 func (q *Queries) GetApplLockNew(ctx context.Context, arg GetApplLockNewParams) (GetApplLockNewRow, error) {
@@ -166,8 +171,9 @@ func (q *Queries) GetApplLockNew(ctx context.Context, arg GetApplLockNewParams) 
 	var i GetApplLockNewRow
 	err := row.Scan(
 		&i.Fence,
+		&i.AcquiredTS,
 		&i.ExpiresTS,
-		&i.Column3,
+		&i.Column4,
 		&i.Note,
 	)
 	return i, err

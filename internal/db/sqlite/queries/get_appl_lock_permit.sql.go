@@ -36,6 +36,7 @@ SELECT
     CAST(coalesce(l.operator_id, '') AS TEXT) AS operator_id,
     CAST(coalesce(l.department_id, '') AS TEXT) AS department_id,
     CAST(coalesce(l.fence, 0) AS INTEGER) AS fence,
+    l.acquired_ts,
     l.expires_ts,
     CAST(coalesce(l.seconds_left, 0) AS INTEGER) AS seconds_left,
     CAST(coalesce(l.note, '') AS TEXT) AS note,
@@ -60,6 +61,7 @@ type GetApplLockPermitSlotsRow struct {
 	OperatorID   string
 	DepartmentID string
 	Fence        int64
+	AcquiredTS   db.Moment
 	ExpiresTS    db.Moment
 	SecondsLeft  int64
 	Note         string
@@ -106,6 +108,7 @@ func (q *Queries) GetApplLockPermitSlots(ctx context.Context, arg GetApplLockPer
 			&i.OperatorID,
 			&i.DepartmentID,
 			&i.Fence,
+			&i.AcquiredTS,
 			&i.ExpiresTS,
 			&i.SecondsLeft,
 			&i.Note,

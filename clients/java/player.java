@@ -283,11 +283,11 @@ class Player {
 
     private static List<?> granted(Answer answer) {
         return Arrays.asList(answer.granted(), yes(answer.granted()), answer.outcome(), operator(answer.holder()),
-                department(answer.holder()), answer.fence(), answer.expires(), answer.secondsLeft(), answer.note());
+                department(answer.holder()), answer.fence(), answer.acquired(), answer.expires(), answer.secondsLeft(), answer.note());
     }
 
     private static List<?> handed(Answer answer) {
-        return granted(answer).subList(0, 8);
+        return granted(answer).subList(0, 9);
     }
 
     private static List<?> answered(Answer answer) {
@@ -307,10 +307,10 @@ class Player {
     private static List<List<?>> permitted(Permit p) {
         if (p.granted()) {
             return List.of(Arrays.asList(true, p.outcome(), p.slot().id(), p.owner().operator(), p.owner().department(), p.fence(),
-                    p.expires(), p.secondsLeft(), p.note()));
+                    p.acquired(), p.expires(), p.secondsLeft(), p.note()));
         }
         return p.holders().stream().<List<?>>map(h -> Arrays.asList(false, p.outcome(), h.slot().id(), h.owner().operator(),
-                h.owner().department(), h.fence(), h.expires(), h.secondsLeft(), h.note())).toList();
+                h.owner().department(), h.fence(), h.acquired(), h.expires(), h.secondsLeft(), h.note())).toList();
     }
 
     private static List<?> inquired(Optional<HeldLock> found) {
@@ -346,8 +346,8 @@ class Player {
             grants.add(new Renewal.Grant(object(a.subList(i, i + 2)), a.get(i + 2), number(a.get(i + 3)), seconds(a.get(i + 4))));
         }
         return locks.renew(grants).stream().<List<?>>map(result -> Arrays.asList(result.granted(), result.object().type(),
-                result.object().id(), result.outcome(), operator(result.holder()), department(result.holder()), result.expires(),
-                result.secondsLeft()))
+                result.object().id(), result.outcome(), operator(result.holder()), department(result.holder()),
+                result.acquired(), result.expires(), result.secondsLeft()))
                 .toList();
     }
 

@@ -113,7 +113,7 @@ class Locks {
     const { outcome, ...slot } = rows[0];
     const granted = judge("get_appl_lock_permit", outcome);
     if (granted) return { granted, outcome, ...slot, holders: [] };
-    return { granted, outcome, slotId: null, fence: 0, expiresAt: null, secondsLeft: 0, note: "", holders: rows.map(({ outcome: _, ...holder }) => holder) };
+    return { granted, outcome, slotId: null, fence: 0, acquiredAt: null, expiresAt: null, secondsLeft: 0, note: "", holders: rows.map(({ outcome: _, ...holder }) => holder) };
   }
 
   async release(objectType, objectId, operator, options) {

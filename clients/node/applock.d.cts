@@ -40,32 +40,38 @@ export interface Ending {
   secondsLeft: number;
 }
 
+export interface Times extends Ending {
+  /** The start of the grant that ends then; of a renewal only the holder's. */
+  acquiredAt: Date | null;
+}
+
 interface Fenced {
   /** The fencing token of the grant, greater for each later one; 0 when there is none. */
   fence: number;
 }
 
 interface Ends {
+  acquiredAt: Date;
   expiresAt: Date;
 }
 
-export type GetAnswer = Told<{ holder: null }, { holder: Person }> & Ending & Ends & Fenced & {
+export type GetAnswer = Told<{ holder: null }, { holder: Person }> & Times & Ends & Fenced & {
   /** The holder's note, or the caller's own in a renewal. */
   note: string;
 };
 
-export type Granted = Told<{ holder: null } & Ends, { holder: Person | null }> & Ending & Fenced;
+export type Granted = Told<{ holder: null } & Ends, { holder: Person | null }> & Times & Fenced;
 
 /** former is the operator who has lost it. */
-export type TakeAnswer = Told<{ holder: null; former: Person | null } & Ends, { holder: Person | null; former: null }> & Ending & Fenced;
+export type TakeAnswer = Told<{ holder: null; former: Person | null } & Ends, { holder: Person | null; former: null }> & Times & Fenced;
 
 /** former is the holder before GIVEN. For ASKED, holder has the object. */
-export type AskAnswer = Answer & { holder: Person | null; former: Person | null } & Ending & Fenced;
+export type AskAnswer = Answer & { holder: Person | null; former: Person | null } & Times & Fenced;
 
 /** slotId is the object id of the slot, for all other operations. holders are those of all slots when all are taken, the earliest to expire first. */
-export type Permit = Told<{ slotId: string; holders: [] } & Ends, { slotId: null; holders: SlotHolder[] }> & Ending & Fenced & { note: string };
+export type Permit = Told<{ slotId: string; holders: [] } & Ends, { slotId: null; holders: SlotHolder[] }> & Times & Fenced & { note: string };
 
-export type SlotHolder = Person & Ending & { slotId: string; fence: number; note: string };
+export type SlotHolder = Person & Times & { slotId: string; fence: number; note: string };
 
 export interface Lock extends Person {
   fence: number;
@@ -82,7 +88,7 @@ export interface ObjectKey {
   objectId: string;
 }
 
-export type Renewal = ObjectKey & HeldAnswer & Ending;
+export type Renewal = ObjectKey & HeldAnswer & Times;
 export type Change = ObjectKey & HeldAnswer & Ending & Fenced;
 
 export interface Grant {
@@ -264,7 +270,7 @@ export class Locks {
   answer(
     objectType: string, objectId: Text, operator: Text, fence: Whole, asker: Text, answer: "GIVE" | "LATER" | "NO",
     options?: Options<{ client: Text; reason: string }>,
-  ): Promise<HeldAnswer & Ending>;
+  ): Promise<HeldAnswer & Times>;
   /**
    * List an operator as a viewer of an object in a browser tab, and return its holder, askers and other viewers. The operator is listed for
    * 45 s, or ttl, at most 60 s: repeat the call in each heartbeat of 15 s. The state null removes it. It locks nothing, and the history does

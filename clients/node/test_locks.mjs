@@ -31,12 +31,12 @@ test("a connection cannot corrupt an answer", async () => {
     const id = `corrupt ${i}`;
     const hint = JSON.stringify(settings) + i;
     const lock = await mine.get("customer", id, "JDOE", { department: "CS", ttl: 3600 });
-    const { fence, expiresAt, ...rest } = lock;
+    const { fence, acquiredAt, expiresAt, ...rest } = lock;
     assert.deepEqual(rest, { granted: true, outcome: "ACQUIRED", holder: null, secondsLeft: 3600, note: "" }, hint);
     assert.ok(Number.isSafeInteger(fence) && fence > 1e15, hint);
     assert.ok(expiresAt instanceof Date && Math.abs(expiresAt - Date.now() - 3.6e6) < 1.2e6, `${hint}: ${expiresAt}`);
     const refused = await mine.get("customer", id, "ASMITH");
-    assert.deepEqual([refused.granted, refused.holder], [false, { operator: "JDOE", department: "CS" }], hint);
+    assert.deepEqual([refused.granted, refused.holder, refused.acquiredAt], [false, { operator: "JDOE", department: "CS" }, acquiredAt], hint);
     const found = await mine.inquire("customer", id);
     assert.deepEqual([found.operator, found.fence, found.expiresAt], ["JDOE", fence, expiresAt], hint);
     const rows = await mine.read("appl_lock_live", { objectId: id });

@@ -150,8 +150,8 @@ function permit(Locks $locks, Permit $answer, ?string $type, ?string $operator):
     }
     $department = $locks->inquire($type, $answer->slotId)->department;
     return [[
-        true, $answer->outcome, $answer->slotId, rtrim($operator), $department, $answer->fence, $answer->expiresAt, $answer->secondsLeft,
-        $answer->note,
+        true, $answer->outcome, $answer->slotId, rtrim($operator), $department, $answer->fence, $answer->acquiredAt, $answer->expiresAt,
+        $answer->secondsLeft, $answer->note,
     ]];
 }
 

@@ -16,19 +16,20 @@ ESCAPES = {"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"}
 # The OUT parameters, or the columns, of what is not answered by rows of these names, as fields of the library's answers.
 HOLDER = ["old_operator", "old_department"]
 END = ["expires_at", "seconds_left"]
+TIMES = ["acquired_at", *END]
 COLUMNS = {
-    "get_appl_lock": ["ok_fl", "outcome", *HOLDER, "fence", *END, "note"],
-    "get_appl_lock_permit": ["outcome", "slot_id", "operator", "department", "fence", *END, "note"],
+    "get_appl_lock": ["ok_fl", "outcome", *HOLDER, "fence", *TIMES, "note"],
+    "get_appl_lock_permit": ["outcome", "slot_id", "operator", "department", "fence", *TIMES, "note"],
     "inquire_appl_lock": ["ok_fl", "operator", "department", "fence", "acquired_at", "locked_at", *END, "note"],
-    "transfer_appl_lock": ["ok_fl", "outcome", *HOLDER, "fence", *END],
-    "take_appl_lock": ["ok_fl", "outcome", *HOLDER, "fence", *END],
+    "transfer_appl_lock": ["ok_fl", "outcome", *HOLDER, "fence", *TIMES],
+    "take_appl_lock": ["ok_fl", "outcome", *HOLDER, "fence", *TIMES],
     "release_appl_lock": ["ok_fl", "outcome", *HOLDER],
     "note_appl_lock": ["ok_fl", "outcome", *HOLDER],
     "transfer_appl_locks": ["object_type", "object_id", "outcome", *HOLDER, "fence", *END],
     "release_appl_locks": ["object_type", "object_id", "outcome", *HOLDER, "fence", *END],
-    "renew_appl_locks": ["object_type", "object_id", "outcome", *HOLDER, *END],
-    "ask_appl_lock": ["ok_fl", "outcome", *HOLDER, "fence", *END],
-    "answer_appl_lock": ["ok_fl", "outcome", *HOLDER, *END],
+    "renew_appl_locks": ["object_type", "object_id", "outcome", *HOLDER, *TIMES],
+    "ask_appl_lock": ["ok_fl", "outcome", *HOLDER, "fence", *TIMES],
+    "answer_appl_lock": ["ok_fl", "outcome", *HOLDER, *TIMES],
     "set_appl_lock_policy": ["ok_fl", "outcome"],
     "drop_appl_lock_policy": ["ok_fl", "outcome"],
 }

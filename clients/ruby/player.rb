@@ -107,7 +107,8 @@ end
 def permit(answer, operator, department)
   return answer.holders.map { |slot| [false, answer.outcome, *slot.to_a] } unless answer.granted?
 
-  [[true, answer.outcome, answer.slot_id, operator.rstrip, department, answer.fence, answer.expires_at, answer.seconds_left, answer.note]]
+  [[true, answer.outcome, answer.slot_id, operator.rstrip, department, answer.fence, answer.acquired_at, answer.expires_at,
+    answer.seconds_left, answer.note]]
 end
 
 def lock(found)

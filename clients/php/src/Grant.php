@@ -4,7 +4,7 @@ declare(strict_types=1);
 
 namespace Applock;
 
-/** The answer of get. A refusal has the holder, and the end and the note of its lock. */
+/** The answer of get. A refusal has the holder, and the times and the note of its lock. */
 final class Grant extends Answer
 {
     public function __construct(
@@ -12,6 +12,7 @@ final class Grant extends Answer
         string $outcome,
         public readonly ?Holder $holder,
         public readonly int $fence,
+        public readonly \DateTimeImmutable $acquiredAt,
         public readonly \DateTimeImmutable $expiresAt,
         public readonly int $secondsLeft,
         public readonly string $note,

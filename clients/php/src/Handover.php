@@ -13,6 +13,7 @@ final class Handover extends Answer
         public readonly ?Holder $holder,
         public readonly ?Holder $former,
         public readonly int $fence,
+        public readonly ?\DateTimeImmutable $acquiredAt,
         public readonly ?\DateTimeImmutable $expiresAt,
         public readonly int $secondsLeft,
     ) {

@@ -75,14 +75,18 @@ final class Locks
     ): Permit {
         $rows = $this->call('get_appl_lock_permit', $type, $id, $permits, $operator, $department, $this->seconds('ttl', $ttl));
         $slots = array_map(
-            fn (array $r) => new Slot($r['slot_id'], $r['operator_id'], $r['department_id'], $r['fence'], $r['expires_ts'], $r['seconds_left'], $r['note']),
+            fn (array $r) => new Slot(
+                $r['slot_id'], $r['operator_id'], $r['department_id'], $r['fence'], $r['acquired_ts'], $r['expires_ts'], $r['seconds_left'], $r['note'],
+            ),
             $rows,
         );
         [$slot, $outcome] = [$slots[0], $rows[0]['outcome']];
         if (Outcomes::granted('get_appl_lock_permit', $outcome)) {
-            return new Permit(true, $outcome, $slot->slotId, $slot->fence, $slot->expiresAt, $slot->secondsLeft, $slot->note, []);
+            return new Permit(
+                true, $outcome, $slot->slotId, $slot->fence, $slot->acquiredAt, $slot->expiresAt, $slot->secondsLeft, $slot->note, [],
+            );
         }
-        return new Permit(false, $outcome, null, 0, $slot->expiresAt, $slot->secondsLeft, '', $slots);
+        return new Permit(false, $outcome, null, 0, $slot->acquiredAt, $slot->expiresAt, $slot->secondsLeft, '', $slots);
     }
 
     /** Ends the operator's grant, or only the one with this fence. The answer is granted as well if the object is free. */
@@ -495,6 +499,7 @@ final class Locks
             'holder' => $isFormer ? null : $holder,
             'former' => $isFormer ? $holder : null,
             'fence' => $row['fence'] ?? null,
+            'acquiredAt' => $row['acquired_ts'] ?? null,
             'expiresAt' => $row['expires_ts'] ?? null,
             'secondsLeft' => $row['seconds_left'] ?? null,
             'note' => $row['note'] ?? null,

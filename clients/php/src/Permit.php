@@ -13,6 +13,7 @@ final class Permit extends Answer
         string $outcome,
         public readonly ?string $slotId,
         public readonly int $fence,
+        public readonly ?\DateTimeImmutable $acquiredAt,
         public readonly ?\DateTimeImmutable $expiresAt,
         public readonly int $secondsLeft,
         public readonly string $note,

@@ -4,7 +4,7 @@ declare(strict_types=1);
 
 namespace Applock;
 
-/** One lock of renew. */
+/** One lock of renew. acquiredAt is the start of a holder's grant. */
 final class Renewal extends Answer
 {
     public function __construct(
@@ -13,6 +13,7 @@ final class Renewal extends Answer
         public readonly string $type,
         public readonly string $id,
         public readonly ?Holder $holder,
+        public readonly ?\DateTimeImmutable $acquiredAt,
         public readonly ?\DateTimeImmutable $expiresAt,
         public readonly int $secondsLeft,
     ) {

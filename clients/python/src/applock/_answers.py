@@ -49,6 +49,7 @@ class Answer:
     """The answer to an operation on one lock. It is true if it is granted.
 
     A field that the operation does not fill is zero, empty or None. ``fence`` is 0 unless the caller has a grant.
+    ``acquired_at`` is the start of the grant that ends at ``expires_at``, of ``renew`` only the holder's.
     ``holder`` is the operator who has the object instead, also for ASKED, and None if nobody has. ``former`` had it before a take,
     or before it was GIVEN to the asker. One of several answers also names its object.
     """
@@ -58,6 +59,7 @@ class Answer:
     holder: Holder | None = None
     former: Holder | None = None
     fence: int = 0
+    acquired_at: datetime | None = None
     expires_at: datetime | None = None
     seconds_left: int = 0
     note: str = ""
@@ -79,6 +81,7 @@ class Slot:
     operator: str = ""
     department: str = ""
     fence: int = 0
+    acquired_at: datetime | None = None
     expires_at: datetime | None = None
     seconds_left: int = 0
     note: str = ""

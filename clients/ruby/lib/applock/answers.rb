@@ -21,30 +21,30 @@ module Applock
   # An operator, with its department, which may be empty.
   Holder = Struct.new(:operator, :department, keyword_init: true) { include Frozen }
 
-  # The answer of get. A refusal has the holder, and the end and the note of its lock.
-  Grant = Struct.new(:granted, :outcome, :holder, :fence, :expires_at, :seconds_left, :note, keyword_init: true) { include Answer }
+  # The answer of get. A refusal has the holder, and the times and the note of its lock.
+  Grant = Struct.new(:granted, :outcome, :holder, :fence, :acquired_at, :expires_at, :seconds_left, :note, keyword_init: true) { include Answer }
 
   # The answer of permit. slot_id is the id of the slot for all other operations. A refusal has the holders, each a Slot, the earliest to
   # expire first.
-  Permit = Struct.new(:granted, :outcome, :slot_id, :fence, :expires_at, :seconds_left, :note, :holders, keyword_init: true) { include Answer }
+  Permit = Struct.new(:granted, :outcome, :slot_id, :fence, :acquired_at, :expires_at, :seconds_left, :note, :holders, keyword_init: true) { include Answer }
 
-  # The holder of a slot, and when its lock ends. The operator is empty if the slot became free during the call.
-  Slot = Struct.new(:slot_id, :operator, :department, :fence, :expires_at, :seconds_left, :note, keyword_init: true) { include Frozen }
+  # The holder of a slot, since when and until when. The operator is empty if the slot became free during the call.
+  Slot = Struct.new(:slot_id, :operator, :department, :fence, :acquired_at, :expires_at, :seconds_left, :note, keyword_init: true) { include Frozen }
 
   # The answer of release and note.
   Change = Struct.new(:granted, :outcome, :holder, keyword_init: true) { include Answer }
 
   # The answer of transfer, take and ask; former had the object before a take, or before it was given to the asker.
-  Handover = Struct.new(:granted, :outcome, :holder, :former, :fence, :expires_at, :seconds_left, keyword_init: true) { include Answer }
+  Handover = Struct.new(:granted, :outcome, :holder, :former, :fence, :acquired_at, :expires_at, :seconds_left, keyword_init: true) { include Answer }
 
-  # The answer of answer. The end is that of the present holder's lock. There is none for FREE and GONE.
-  Told = Struct.new(:granted, :outcome, :holder, :expires_at, :seconds_left, keyword_init: true) { include Answer }
+  # The answer of answer. The times are those of the present holder's lock. There are none for FREE and GONE.
+  Told = Struct.new(:granted, :outcome, :holder, :acquired_at, :expires_at, :seconds_left, keyword_init: true) { include Answer }
 
   # One lock of transfer_all or release_all.
   Changed = Struct.new(:granted, :outcome, :type, :id, :holder, :fence, :expires_at, :seconds_left, keyword_init: true) { include Answer }
 
-  # One lock of renew.
-  Renewal = Struct.new(:granted, :outcome, :type, :id, :holder, :expires_at, :seconds_left, keyword_init: true) { include Answer }
+  # One lock of renew. acquired_at is the start of a holder's grant.
+  Renewal = Struct.new(:granted, :outcome, :type, :id, :holder, :acquired_at, :expires_at, :seconds_left, keyword_init: true) { include Answer }
 
   # The answer of set_policy and drop_policy.
   Policy = Struct.new(:granted, :outcome, keyword_init: true) { include Answer }
@@ -105,7 +105,7 @@ module Applock
     def permit(rows)
       first = rows.first
       granted = granted("get_appl_lock_permit", first)
-      values = renamed(first).slice(:outcome, :slot_id, :fence, :expires_at, :seconds_left, :note)
+      values = renamed(first).slice(:outcome, :slot_id, :fence, :acquired_at, :expires_at, :seconds_left, :note)
       return Permit.new(granted: true, holders: [].freeze, **values) if granted
 
       slots = rows.map { |row| Slot.new(**renamed(row).except(:outcome)) }

@@ -131,7 +131,8 @@ public final class ApplLocks {
         List<Permit.Holder> rows = calls.call("get_appl_lock_permit", row -> {
             outcome[0] = Outcome.of("get_appl_lock_permit", row.getString("outcome"));
             return new Permit.Holder(new ApplObject(object.type(), row.getString("slot_id")),
-                    owner(row), row.getLong("fence"), instant(row, "expires_ts"), row.getLong("seconds_left"), row.getString("note"));
+                    owner(row), row.getLong("fence"), instant(row, "acquired_ts"), instant(row, "expires_ts"), row.getLong("seconds_left"),
+                    row.getString("note"));
         }, object.type(), object.id(), permits, owner.operator(), owner.department(), seconds("ttl", ttl));
         return outcome[0] == Outcome.FULL ? Permit.full(rows) : Permit.of(outcome[0], rows.get(0));
     }
@@ -355,7 +356,7 @@ public final class ApplLocks {
         return calls.call("renew_appl_locks", row -> {
             Outcome outcome = Outcome.of("renew_appl_locks", row.getString("outcome"));
             return new Renewal.Result(object(row), outcome.grants("renew_appl_locks"), outcome, old(row, "").known(),
-                    instant(row, "expires_ts"), row.getLong("seconds_left"));
+                    instant(row, "acquired_ts"), instant(row, "expires_ts"), row.getLong("seconds_left"));
         }, document);
     }
 
@@ -447,7 +448,7 @@ public final class ApplLocks {
     public Answer answer(ApplObject object, String operator, Number fence, String asker, String client, Asker.Reply reply, String reason)
             throws SQLException {
         return calls.one("answer_appl_lock_row", row -> Answer.of("answer_appl_lock", outcome("answer_appl_lock", row), old(row, "p_"), 0,
-                instant(row, "p_expires_ts"), row.getLong("p_seconds_left"), ""),
+                instant(row, "p_acquired_ts"), instant(row, "p_expires_ts"), row.getLong("p_seconds_left"), ""),
                 object.type(), object.id(), operator, fence, asker, client, reply == null ? null : reply.name(), reason);
     }
 

@@ -197,8 +197,8 @@ public final class DerbyLocks {
 
         Answer answer(String operation, Outcome outcome, long now) throws VersionException {
             boolean refused = outcome == Outcome.HELD;
-            return Answer.of(operation, outcome, refused ? owner : Owner.NOBODY, refused ? 0 : fence, instant(expires), secondsLeft(now),
-                    note);
+            return Answer.of(operation, outcome, refused ? owner : Owner.NOBODY, refused ? 0 : fence, instant(acquired), instant(expires),
+                    secondsLeft(now), note);
         }
     }
 

@@ -27,11 +27,13 @@ public final class Renewal {
      * @param granted whether the grant lives on
      * @param outcome RENEWED, or HELD or FREE if the grant has ended
      * @param holder the present holder, if the outcome is HELD
+     * @param acquired when the holder's grant began, if the outcome is HELD; else null
      * @param expires when the lock ends
      * @param secondsLeft whole seconds until then by the database's clock, rounded up
      */
     public record Result(
-            ApplObject object, boolean granted, Outcome outcome, Optional<Owner> holder, Instant expires, long secondsLeft) {}
+            ApplObject object, boolean granted, Outcome outcome, Optional<Owner> holder, Instant acquired, Instant expires,
+            long secondsLeft) {}
 
     /** Writes grants as the operation reads them. */
     static String document(Iterable<Grant> grants) throws InvalidArgumentException {

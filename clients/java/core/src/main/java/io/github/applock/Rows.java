@@ -40,8 +40,8 @@ final class Rows {
     }
 
     static Answer grant(String operation, ResultSet row, String note) throws SQLException {
-        return Answer.of(operation, outcome(operation, row), old(row, "p_"), row.getLong("p_fence"), instant(row, "p_expires_ts"),
-                row.getLong("p_seconds_left"), note);
+        return Answer.of(operation, outcome(operation, row), old(row, "p_"), row.getLong("p_fence"),
+                instant(row, "p_acquired_ts"), instant(row, "p_expires_ts"), row.getLong("p_seconds_left"), note);
     }
 
     static Answer laidDown(String operation, ResultSet row) throws SQLException {

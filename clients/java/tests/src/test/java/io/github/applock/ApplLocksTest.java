@@ -311,7 +311,7 @@ class ApplLocksTest {
     @Test
     void callsOfPgjdbc() throws SQLException {
         Server server = Server.POSTGRES;
-        String call = "CALL applock.get_appl_lock(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
+        String call = "CALL applock.get_appl_lock(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
         try (Connection connection = DriverManager.getConnection(server.url(), server.user(), server.password())) {
             assertThatThrownBy(() -> got(connection, call, Types.VARCHAR, Types.TIMESTAMP)).hasFieldOrPropertyWithValue("SQLState", "42821");
             assertThat(got(connection, call, Types.CHAR, Types.TIMESTAMP)).isEqualTo("Y RENEWED"); // the call before has locked
@@ -338,7 +338,7 @@ class ApplLocksTest {
             statement.setString(4, "CS");
             statement.setLong(5, 3600);
             statement.setString(6, "N");
-            int[] types = {flag, Types.VARCHAR, Types.VARCHAR, Types.VARCHAR, Types.BIGINT, time, Types.BIGINT, Types.VARCHAR};
+            int[] types = {flag, Types.VARCHAR, Types.VARCHAR, Types.VARCHAR, Types.BIGINT, time, time, Types.BIGINT, Types.VARCHAR};
             for (int i = 0; i < types.length; i++) {
                 statement.registerOutParameter(7 + i, types[i]);
             }
@@ -353,7 +353,7 @@ class ApplLocksTest {
     void callsOfMySQL(String driver) throws SQLException {
         for (Server server : List.of(Server.MARIADB, Server.MYSQL)) {
             try (Connection connection = DriverManager.getConnection(by(driver, server), server.user(), server.password())) {
-                String answer = got(connection, "{CALL get_appl_lock(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)}", Types.CHAR, Types.TIMESTAMP);
+                String answer = got(connection, "{CALL get_appl_lock(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)}", Types.CHAR, Types.TIMESTAMP);
                 assertThat(answer).isEqualTo("Y ACQUIRED");
                 server.expire(object);
             }
@@ -376,7 +376,7 @@ class ApplLocksTest {
                 "GRANT EXECUTE ON PROCEDURE get_appl_lock TO '" + user + "'@'%'",
                 "GRANT EXECUTE ON PROCEDURE get_appl_lock_row TO '" + user + "'@'%'");
         String url = by("mysql", server) + "?allowPublicKeyRetrieval=true";
-        String call = "{CALL get_appl_lock(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)}";
+        String call = "{CALL get_appl_lock(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)}";
         try {
             try (Connection connection = DriverManager.getConnection(url, user, "Secret-123")) {
                 if (server == Server.MARIADB) {

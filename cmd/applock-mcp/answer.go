@@ -60,18 +60,29 @@ type holder struct {
 	Note        foreign       `json:"note" jsonschema:"why the holder holds it; may be empty"`
 }
 
-// answer is a tool's answer about one object. A refusal is an answer, too.
-type answer struct {
+// standing says who holds an object.
+type standing struct {
+	Object      foreign         `json:"object" jsonschema:"TYPE:ID of the object"`
 	Outcome     applock.Outcome `json:"outcome" jsonschema:"what the database answered, in one word"`
 	YouHold     bool            `json:"you_hold" jsonschema:"true: you hold the object now. false: you do not, so do not change it"`
 	Fence       applock.Fence   `json:"fence" jsonschema:"the fence of your grant, for the other tools; 0 if you do not hold the object"`
 	ExpiresTS   string          `json:"expires_ts" jsonschema:"when your lock ends unless renewed, UTC; empty if you do not hold the object"`
 	SecondsLeft int64           `json:"seconds_left" jsonschema:"how many seconds are left until then; 0 if you do not hold the object"`
-	Advice      string          `json:"advice" jsonschema:"what to do now, written by this server"`
-	You         string          `json:"you" jsonschema:"your name as an operator, set by the start of this server or by your sign-in"`
-	Object      foreign         `json:"object" jsonschema:"TYPE:ID of the object"`
 	Note        foreign         `json:"note" jsonschema:"the note on your lock; may be empty"`
 	Holder      *holder         `json:"holder,omitempty" jsonschema:"who holds the object, if that is somebody else or another grant of yours"`
+}
+
+// answer is a tool's answer about one object. A refusal is an answer, too.
+type answer struct {
+	standing
+	Advice string `json:"advice,omitempty" jsonschema:"what to do now, written by this server"`
+	You    string `json:"you" jsonschema:"your name as an operator, set by the start of this server or by your sign-in"`
+}
+
+func (a answer) withoutAdvice() (any, string) {
+	advice := a.Advice
+	a.Advice = ""
+	return a, advice
 }
 
 func (l locks) you() string { return visible.Text(l.owner.Operator) }
@@ -118,15 +129,19 @@ const (
 	dataFence  = "-----"
 )
 
-// textOf returns the text for clients that do not read structured content. It has the server's own words first, then the data between two
-// marker lines. No text in the data can imitate a marker line, since JSON escapes line breaks.
-func textOf(advice string, data any) (*mcp.CallToolResult, error) {
+// advised is an answer that advises the caller.
+type advised interface{ withoutAdvice() (any, string) }
+
+// resultOf returns structured content, and a text for clients that do not read it. The text has the advice first, then the other data between
+// two marker lines. No text in the data can imitate a marker line, since JSON escapes line breaks.
+func resultOf(said advised) (*mcp.CallToolResult, error) {
+	data, advice := said.withoutAdvice()
 	encoded, err := json.Marshal(data) // it also escapes < and >
 	if err != nil {
 		return nil, err
 	}
 	text := strings.Join([]string{advice, dataBegins, dataFence, string(encoded), dataFence}, "\n")
-	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}}, nil
+	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}, StructuredContent: said}, nil
 }
 
 // asHeld returns the holder that an error names.

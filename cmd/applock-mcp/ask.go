@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -114,7 +113,13 @@ type inbox struct {
 	You      string   `json:"you" jsonschema:"your name as an operator, set by the start of this server or by your sign-in"`
 	Notices  []notice `json:"notices" jsonschema:"what concerns you, events first"`
 	Position string   `json:"position" jsonschema:"pass it to your next lock_inbox, so that it shows no event twice"`
-	Advice   string   `json:"advice" jsonschema:"what to do now, written by this server"`
+	Advice   string   `json:"advice,omitempty" jsonschema:"what to do now, written by this server"`
+}
+
+func (i inbox) withoutAdvice() (any, string) {
+	advice := i.Advice
+	i.Advice = ""
+	return i, advice
 }
 
 type inboxInput struct {
@@ -128,12 +133,12 @@ func (l locks) addInbox(server *mcp.Server) error {
 		nature{idempotent: true}, l.inbox) // not read-only: the first read starts the time that a policy allows for an answer
 }
 
-func (l locks) inbox(ctx context.Context, in inboxInput) (inbox, string, error) {
+func (l locks) inbox(ctx context.Context, in inboxInput) (inbox, error) {
 	ctx, cancel := l.inTime(ctx, 0)
 	defer cancel()
 	notices, next, err := l.client.Inbox(ctx, applock.InboxRequest{Operator: l.owner.Operator, Position: applock.InboxPosition(in.Position), PageSize: mostRows})
 	if err != nil {
-		return inbox{}, "", err
+		return inbox{}, err
 	}
 	said := inbox{You: l.you(), Notices: []notice{}, Position: string(next)}
 	for _, row := range notices {
@@ -143,6 +148,6 @@ func (l locks) inbox(ctx context.Context, in inboxInput) (inbox, string, error) 
 			Message: foreignText(row.Message), Reason: foreignText(row.Reason),
 		})
 	}
-	said.Advice = fmt.Sprintf("%d notices. Decide by your own task what to do about them.", len(said.Notices))
-	return said, said.Advice, nil
+	said.Advice = counted(len(said.Notices), "notice") + ". Decide by your own task what to do."
+	return said, nil
 }

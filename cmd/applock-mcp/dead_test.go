@@ -15,7 +15,8 @@ func everyTool() map[string]arguments {
 		"lock_get": {"object": "file:a"}, "lock_wait": {"object": "file:a", "max_wait_seconds": 1}, "lock_renew": {"object": "file:a", "fence": 1},
 		"lock_release": {"object": "file:a", "fence": 1}, "lock_note": {"object": "file:a", "fence": 1, "note": "x"},
 		"lock_ask": {"object": "file:a"}, "lock_answer": {"object": "file:a", "fence": 1, "asker": "x", "answer": "NO"},
-		"lock_status": nil, "lock_list": nil, "lock_inbox": nil, "lock_take": {"object": "file:a", "expected_fence": 1, "reason": "x"},
+		"lock_status": nil, "lock_list": nil, "lock_inbox": nil,
+		"lock_get_all": {"objects": []string{"file:a"}}, "lock_release_all": nil, "lock_take": {"object": "file:a", "expected_fence": 1, "reason": "x"},
 	}
 }
 

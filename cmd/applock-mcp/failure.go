@@ -21,6 +21,9 @@ const deadDatabase = "the database cannot be reached; nothing is locked; do not 
 
 // explained turns an error of the façade into one that a model can act on. Refusals are answers, and do not come here.
 func (l locks) explained(ctx context.Context, tool string, err error) error {
+	if known, is := errors.AsType[*failure](err); is {
+		return known
+	}
 	if invalid, is := errors.AsType[*applock.InvalidError](err); is {
 		return &failure{text: argumentOf(invalid.Argument) + " " + invalid.Reason + ". Nothing has changed."}
 	}

@@ -29,19 +29,15 @@ type replies struct {
 func addOnObject[In aboutObject](
 	server *mcp.Server, l locks, text toolText, is nature, call func(ctx context.Context, in In, object applock.Object, said answer) (answer, error),
 ) error {
-	return add(server, l, text, is, func(ctx context.Context, in In) (answer, string, error) {
+	return add(server, l, text, is, func(ctx context.Context, in In) (answer, error) {
 		named, wait := in.about()
-		object, err := applock.ParseObject(named)
+		object, err := l.files.object(named)
 		if err != nil {
-			return answer{}, "", err
+			return answer{}, err
 		}
 		ctx, cancel := l.inTime(ctx, wait)
 		defer cancel()
-		said, err := call(ctx, in, object, answer{You: l.you(), Object: foreignText(object.String())})
-		if err != nil {
-			return answer{}, "", err
-		}
-		return said, said.Advice, nil
+		return call(ctx, in, object, answer{You: l.you(), standing: standing{Object: foreignText(object.String())}})
 	})
 }
 

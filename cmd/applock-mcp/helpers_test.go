@@ -57,7 +57,14 @@ type agent struct {
 // newAgent starts a server on stdio and connects to it.
 func newAgent(t *testing.T, dsn, operator string, more ...string) agent {
 	t.Helper()
+	return newAgentIn(t, "", dsn, operator, more...)
+}
+
+// newAgentIn is newAgent with a server that runs in a folder.
+func newAgentIn(t *testing.T, folder, dsn, operator string, more ...string) agent {
+	t.Helper()
 	process := exec.CommandContext(t.Context(), os.Args[0], append([]string{"--operator", operator}, more...)...)
+	process.Dir = folder
 	process.Env = append(os.Environ(), serverVariable+"=1", "APPLOCK_DSN="+dsn)
 	session, err := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil).
 		Connect(t.Context(), &mcp.CommandTransport{Command: process, TerminateDuration: time.Minute}, nil)

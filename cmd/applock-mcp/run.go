@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"os"
 	"runtime/debug"
 	"strings"
 	"time"
@@ -38,6 +39,8 @@ type flags struct {
 	ttl, longestTTL      time.Duration
 	timeout              time.Duration
 	mayTake              bool
+	releaseAtEnd         bool
+	repository           string
 	web                  webFlags
 }
 
@@ -126,11 +129,15 @@ func newCommand(around surroundings) *cobra.Command {
 	set.DurationVar(&f.ttl, "ttl", 10*time.Minute, "how long a lock lasts without a renewal, unless the call names a time")
 	set.DurationVar(&f.longestTTL, "longest-ttl", 8*time.Hour, "the longest time that a call may name")
 	set.BoolVar(&f.mayTake, "may-take", false, "offer lock_take, which takes a lock from its holder")
+	set.StringVar(&f.repository, "repository", around.getenv("APPLOCK_REPOSITORY"),
+		"what everybody calls the repository; all files are file:NAME/PATH then; without it $APPLOCK_REPOSITORY")
+	set.BoolVar(&f.releaseAtEnd, "release-at-end", false, "release all locks of the operator when the client closes stdin, or on SIGTERM")
 	f.web.register(set)
 	command.MarkFlagsMutuallyExclusive("user-header", "passwords", "oidc-issuer")
 	command.MarkFlagsRequiredTogether("user-header", "proxy")
 	command.MarkFlagsRequiredTogether("oidc-issuer", "oidc-client", "address")
 	command.MarkFlagsMutuallyExclusive("listen", "operator")
+	command.MarkFlagsMutuallyExclusive("listen", "release-at-end")
 	return command
 }
 
@@ -159,6 +166,16 @@ func serve(ctx context.Context, f flags, around surroundings) error {
 	if err != nil {
 		return err
 	}
+	folder := ""
+	if f.web.listen == "" {
+		if folder, err = os.Getwd(); err != nil {
+			return err
+		}
+	}
+	spelled, err := filesOf(f.repository, folder)
+	if err != nil {
+		return err
+	}
 	byDSN := func(dsn string) (*applock.Client, error) {
 		return open.ByDSN(ctx, dsn, open.Config{Schema: f.schema, ConnectTimeout: f.timeout})
 	}
@@ -177,7 +194,7 @@ func serve(ctx context.Context, f flags, around surroundings) error {
 	}
 	l := locks{
 		client: client, roles: named, ofRoles: ofRoles, owner: applock.Owner{Operator: f.operator, Department: f.department},
-		ttl: f.ttl, longestTTL: f.longestTTL, timeout: f.timeout, mayTake: f.mayTake,
+		ttl: f.ttl, longestTTL: f.longestTTL, timeout: f.timeout, mayTake: f.mayTake, files: spelled,
 		logger: secret.Logger(around.stderr, slog.LevelInfo), version: version(),
 	}
 	if f.web.listen != "" {
@@ -187,7 +204,18 @@ func serve(ctx context.Context, f flags, around surroundings) error {
 	if err != nil {
 		return err
 	}
-	return server.Run(ctx, &mcp.IOTransport{Reader: around.stdin, Writer: keptOpen{around.stdout}})
+	err = server.Run(ctx, &mcp.IOTransport{Reader: around.stdin, Writer: keptOpen{around.stdout}})
+	if f.releaseAtEnd {
+		l.releaseAtEnd(context.WithoutCancel(ctx))
+	}
+	return err
+}
+
+// releaseAtEnd releases all locks of the operator. One that it cannot release lasts until its end.
+func (l locks) releaseAtEnd(ctx context.Context) {
+	if _, err := l.releaseEach(ctx); err != nil {
+		l.logger.ErrorContext(ctx, "applock-mcp: locks may be left", slog.String("error", secret.Redact(err.Error())))
+	}
 }
 
 // keptOpen ignores Close: stdout belongs to the process.

@@ -51,6 +51,8 @@ func TestUsage(t *testing.T) {
 		"nobody signs in on":      {"--dsn", dsn, "--operator", "a", "--passwords", open},
 		"group or world access":   {"--dsn", dsn, "--listen", "127.0.0.1:0", "--passwords", open},
 		"[listen operator]":       {"--dsn", dsn, "--listen", "127.0.0.1:0", "--operator", "a"},
+		"[listen release-at-end]": {"--dsn", dsn, "--listen", "127.0.0.1:0", "--release-at-end"},
+		"--repository must be":    {"--dsn", dsn, "--operator", "a", "--repository", "../shop"},
 		"--proxy is written":      {"--dsn", dsn, "--listen", "127.0.0.1:0", "--user-header", "X", "--proxy", "x"},
 		"--ttl must be":           {"--dsn", dsn, "--operator", "a", "--ttl", "0s"},
 		"unknown flag":            {"--nonsense"},

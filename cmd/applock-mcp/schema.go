@@ -11,15 +11,25 @@ const longestWait = 60
 
 const mostRows = 200
 
+// mostObjects is how many objects a call may name.
+const mostObjects = 100
+
 // limit adds limits to the schema of an input that its Go type cannot express, so that a model sees them before it calls.
 func (l locks) limit(schema *jsonschema.Schema) {
 	one, most := 1.0, func(number int64) *float64 { limit := float64(number); return &limit }
+	named := func(property *jsonschema.Schema) {
+		length, longest := 3, applock.MaxObjectTypeLength+1+applock.MaxObjectIDLength
+		property.Pattern, property.MinLength, property.MaxLength = `^[^:]+:.+$`, &length, &longest
+		property.Examples = []any{l.files.example()}
+	}
 	for name, property := range schema.Properties {
 		switch name {
 		case "object":
-			length, longest := 3, applock.MaxObjectTypeLength+1+applock.MaxObjectIDLength
-			property.Pattern, property.MinLength, property.MaxLength = `^[^:]+:.+$`, &length, &longest
-			property.Examples = []any{"file:src/main.go", "ticket:42"}
+			named(property)
+		case "objects":
+			fewest, longest := 1, mostObjects
+			property.Types, property.Type, property.MinItems, property.MaxItems = nil, "array", &fewest, &longest
+			named(property.Items)
 		case "fence", "expected_fence":
 			property.Minimum = &one
 		case "ttl_seconds":

@@ -27,7 +27,13 @@ type lockRows struct {
 	You    string    `json:"you" jsonschema:"your name as an operator, set by the start of this server or by your sign-in"`
 	Locks  []lockRow `json:"locks" jsonschema:"the locks, in the order of their objects"`
 	More   bool      `json:"more" jsonschema:"true: there are more locks; call lock_list again with after set to the object of the last one"`
-	Advice string    `json:"advice" jsonschema:"what to do now, written by this server"`
+	Advice string    `json:"advice,omitempty" jsonschema:"what to do now, written by this server"`
+}
+
+func (r lockRows) withoutAdvice() (any, string) {
+	advice := r.Advice
+	r.Advice = ""
+	return r, advice
 }
 
 func (l locks) rowOf(lock applock.Lock) lockRow {
@@ -49,20 +55,20 @@ func (l locks) addStatus(server *mcp.Server) error {
 		nature{readOnly: true, idempotent: true}, l.status)
 }
 
-func (l locks) status(ctx context.Context, in statusInput) (lockRows, string, error) {
+func (l locks) status(ctx context.Context, in statusInput) (lockRows, error) {
 	ctx, cancel := l.inTime(ctx, 0)
 	defer cancel()
 	if in.Object == "" {
 		rows, err := l.rows(ctx, applock.ListRequest{Operator: l.owner.Operator}, mostRows)
-		rows.Advice = fmt.Sprintf("You hold %d objects.", len(rows.Locks))
+		rows.Advice = fmt.Sprintf("You hold %s.", counted(len(rows.Locks), "object"))
 		if rows.More {
 			rows.Advice = fmt.Sprintf("You hold more than %d objects; these are the first.", len(rows.Locks))
 		}
-		return rows, rows.Advice, err
+		return rows, err
 	}
-	object, err := applock.ParseObject(in.Object)
+	object, err := l.files.object(in.Object)
 	if err != nil {
-		return lockRows{}, "", err
+		return lockRows{}, err
 	}
 	rows := lockRows{You: l.you(), Locks: []lockRow{}}
 	lock, err := l.client.Inquire(ctx, object)
@@ -70,7 +76,7 @@ func (l locks) status(ctx context.Context, in statusInput) (lockRows, string, er
 	case errors.Is(err, applock.ErrNotHeld):
 		rows.Advice = "Nobody holds the object. You do not either: call lock_get before you change it."
 	case err != nil:
-		return lockRows{}, "", err
+		return lockRows{}, err
 	case lock.Owner.Operator == l.owner.Operator:
 		rows.Locks = append(rows.Locks, l.rowOf(lock))
 		rows.Advice = fmt.Sprintf("You hold the object for %d seconds, with fence %d.", seconds(lock.Left), lock.Fence)
@@ -78,11 +84,11 @@ func (l locks) status(ctx context.Context, in statusInput) (lockRows, string, er
 		rows.Locks = append(rows.Locks, l.rowOf(lock))
 		rows.Advice = "Somebody else holds the object: do not change it."
 	}
-	return rows, rows.Advice, nil
+	return rows, nil
 }
 
 type listInput struct {
-	Prefix string `json:"prefix,omitempty" jsonschema:"only objects whose TYPE:ID begins with this, such as file:src/"`
+	Prefix string `json:"prefix,omitempty" jsonschema:"only objects whose TYPE:ID begins with this, such as ticket:4"`
 	Holder string `json:"holder,omitempty" jsonschema:"only locks of this operator"`
 	After  string `json:"after,omitempty" jsonschema:"only objects after this TYPE:ID, the last one of the answer before"`
 	Limit  int    `json:"limit,omitempty" jsonschema:"how many locks at most; leave it out for 50"`
@@ -96,23 +102,26 @@ func (l locks) addList(server *mcp.Server) error {
 		nature{readOnly: true, idempotent: true}, l.list)
 }
 
-func (l locks) list(ctx context.Context, in listInput) (lockRows, string, error) {
+func (l locks) list(ctx context.Context, in listInput) (lockRows, error) {
+	if err := l.files.prefix(in.Prefix); err != nil {
+		return lockRows{}, err
+	}
 	request := applock.ListRequest{Prefix: in.Prefix, Operator: in.Holder}
 	if in.After != "" {
 		object, err := applock.ParseObject(in.After)
 		if err != nil {
-			return lockRows{}, "", &applock.InvalidError{Argument: "After", Reason: "is not TYPE:ID"}
+			return lockRows{}, &applock.InvalidError{Argument: "After", Reason: "is not TYPE:ID"}
 		}
 		request.After = object
 	}
 	ctx, cancel := l.inTime(ctx, 0)
 	defer cancel()
 	rows, err := l.rows(ctx, request, cmp.Or(in.Limit, usualRows))
-	rows.Advice = fmt.Sprintf("%d locks are listed.", len(rows.Locks))
+	rows.Advice = fmt.Sprintf("Listed: %s.", counted(len(rows.Locks), "lock"))
 	if rows.More {
 		rows.Advice += " There are more: call again with after set to the last object."
 	}
-	return rows, rows.Advice, err
+	return rows, err
 }
 
 // rows reads one lock more than it returns, to detect whether more follow.

@@ -30,13 +30,13 @@ func TestTools(t *testing.T) {
 		return names
 	}
 	want := []string{
-		"lock_answer", "lock_ask", "lock_get", "lock_inbox", "lock_list", "lock_note", "lock_release", "lock_renew", "lock_status", "lock_wait",
+		"lock_answer", "lock_ask", "lock_get", "lock_get_all", "lock_inbox", "lock_list", "lock_note", "lock_release", "lock_release_all",
+		"lock_renew", "lock_status", "lock_wait",
 	}
 	if got := names(); !slices.Equal(got, want) {
 		t.Errorf("the tools are %v, want %v", got, want)
 	}
-	want = slices.Insert(want, 8, "lock_status", "lock_take")
-	want = slices.Compact(slices.Sorted(slices.Values(want)))
+	want = slices.Sorted(slices.Values(append(want, "lock_take")))
 	if got := names("--may-take"); !slices.Equal(got, want) {
 		t.Errorf("with --may-take the tools are %v, want %v", got, want)
 	}
@@ -234,15 +234,59 @@ func TestBadArguments(t *testing.T) {
 		"lock_answer":  {{"object": "file:a", "asker": "x", "answer": "NO"}, {"object": "file:a", "fence": 1, "asker": "x", "answer": "YES"}},
 		"lock_inbox":   {{"position": "x"}},
 		"lock_list":    {{"after": "x"}, {"limit": 201}},
+		"lock_get_all": {{}, {"objects": nil}, {"objects": []string{}}, {"objects": []string{"file:a", "b"}}, {"objects": "file:a"}},
 	} {
 		for _, in := range inputs {
-			if result := a.try(tool, in); !result.IsError || textIn(result) == "" {
-				t.Errorf("%s %v is answered %s", tool, in, textIn(result))
+			text := textIn(a.try(tool, in))
+			if raw := strings.Contains(text, "validating") || strings.Contains(text, "json:"); raw || !strings.HasSuffix(text, "Nothing has changed.") {
+				t.Errorf("%s %v is answered %s", tool, in, text)
 			}
 		}
 	}
 	if mine := call[lockRows](a, "lock_status", nil); len(mine.Locks) != 0 {
 		t.Errorf("agent-1 holds %+v", mine)
+	}
+}
+
+// Goal: an agent that makes a mistake reads what to write instead. Method: a mistake of each kind.
+func TestMistakesInWords(t *testing.T) {
+	t.Parallel()
+	a := newAgent(t, onSQLite(t).dsn, "agent-1", "--longest-ttl", "1h")
+	for _, mistake := range []struct {
+		tool string
+		in   arguments
+		want string
+	}{
+		{"lock_get", arguments{"object": "file:a\nb"}, "object must be one line TYPE:ID, such as ticket:42, of at most 320 characters."},
+		{"lock_get", arguments{"object": "a"}, "object must be one line TYPE:ID, such as ticket:42, of at most 320 characters."},
+		{"lock_get", arguments{}, "object is missing: what you are going to change, as TYPE:ID."},
+		{"lock_get", arguments{"object": "file:a", "owner": "x"}, `"owner" is no argument of this tool, which has: object, ttl_seconds.`},
+		{"lock_get", arguments{"object": "file:a", "ttl_seconds": 4000}, "ttl_seconds must be a whole number from 1 to 3600."},
+		{"lock_get", arguments{"object": "file:a", "ttl_seconds": 1.5}, "ttl_seconds must be a whole number from 1 to 3600."},
+		{"lock_renew", arguments{"object": "file:a", "fence": "7"}, "fence must be a whole number of at least 1."},
+		{"lock_answer", arguments{"object": "file:a", "fence": 1, "asker": "x", "answer": "yes"}, "answer must be one of GIVE LATER NO."},
+		{"lock_answer", arguments{"object": "file:a", "fence": 1, "asker": 7, "answer": "NO"}, "asker must be a text."},
+		{"lock_ask", arguments{"object": "file:a", "message": strings.Repeat("x", 256)}, "message must be a text of at most 255 characters."},
+		{"lock_ask", arguments{"object": "file:a", "withdraw": "no"}, "withdraw must be true or false."},
+		{"lock_get_all", arguments{"objects": []string{"a"}}, "objects must be a list of 1 to 100 entries, each one line TYPE:ID, such as ticket:42, " +
+			"of at most 320 characters."},
+	} {
+		if result := a.try(mistake.tool, mistake.in); !result.IsError || textIn(result) != mistake.want+" Nothing has changed." {
+			t.Errorf("%s %v is answered %q", mistake.tool, mistake.in, textIn(result))
+		}
+	}
+}
+
+// Goal: a reader of an answer meets its advice once. Method: the text and the structured content of tools with each kind of answer.
+func TestAdviceOnce(t *testing.T) {
+	t.Parallel()
+	a, p := newAgent(t, onSQLite(t).dsn, "agent-1"), arguments{"objects": []string{"file:a"}}
+	for tool, in := range map[string]arguments{"lock_get": {"object": "file:a"}, "lock_get_all": p, "lock_status": nil, "lock_list": nil, "lock_inbox": nil} {
+		result := a.try(tool, in)
+		advice, _ := result.StructuredContent.(map[string]any)["advice"].(string)
+		if advice == "" || !strings.HasPrefix(textIn(result), advice+"\n") || strings.Contains(textIn(result), `"advice"`) {
+			t.Errorf("%s advises %q, and its text is\n%s", tool, advice, textIn(result))
+		}
 	}
 }
 
@@ -285,7 +329,7 @@ func TestInjection(t *testing.T) {
 		}
 		for tool, in := range map[string]arguments{
 			"lock_get": {"object": object.String()}, "lock_wait": {"object": object.String(), "max_wait_seconds": 1},
-			"lock_status": {"object": object.String()}, "lock_list": nil, "lock_inbox": nil,
+			"lock_status": {"object": object.String()}, "lock_list": nil, "lock_inbox": nil, "lock_get_all": {"objects": []string{object.String()}},
 			"lock_renew": {"object": object.String(), "fence": own.Fence}, "lock_ask": {"object": object.String()},
 		} {
 			checkHarmless(t, tool, reader.try(tool, in))

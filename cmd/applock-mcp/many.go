@@ -1,0 +1,172 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/applock/applock/applock"
+)
+
+// answers is a tool's answer about several objects.
+type answers struct {
+	AllHeld bool       `json:"you_hold_all" jsonschema:"true: you hold all the objects that you named. false: change only those with you_hold true"`
+	Advice  string     `json:"advice,omitempty" jsonschema:"what to do now, written by this server"`
+	You     string     `json:"you" jsonschema:"your name as an operator, set by the start of this server or by your sign-in"`
+	Locks   []standing `json:"locks" jsonschema:"the objects, in the order of their names"`
+}
+
+func (a answers) withoutAdvice() (any, string) {
+	advice := a.Advice
+	a.Advice = ""
+	return a, advice
+}
+
+type getAllInput struct {
+	Objects    []string `json:"objects" jsonschema:"what you are going to change, each as TYPE:ID"`
+	TTLSeconds int64    `json:"ttl_seconds,omitempty" jsonschema:"how long the locks last unless you renew them; leave it out for the usual time"`
+}
+
+type releaseAllInput struct {
+	Objects []string `json:"objects,omitempty" jsonschema:"what to release, each as TYPE:ID; leave it out to release all that you hold"`
+}
+
+func (l locks) addGetAll(server *mcp.Server) error {
+	return add(server, l, toolText{"lock_get_all", "Get several locks", "Get the locks on several objects, all or none of them, in one call. " +
+		"Call it again with the same objects to renew all. If somebody else holds one of them, you get no new lock, and keep those that you " +
+		"had before."},
+		nature{idempotent: true}, l.getAll)
+}
+
+func (l locks) getAll(ctx context.Context, in getAllInput) (answers, error) {
+	objects, err := l.objects(in.Objects)
+	if err != nil {
+		return answers{}, err
+	}
+	said := answers{You: l.you(), AllHeld: true}
+	for _, object := range objects {
+		one, err := l.getNow(ctx, answer{standing: standing{Object: foreignText(object.String())}}, object, in.TTLSeconds)
+		if err != nil {
+			l.giveBack(ctx, objects, said.Locks)
+			return answers{}, fmt.Errorf("%s: %w", object, err)
+		}
+		said.Locks, said.AllHeld = append(said.Locks, one.standing), said.AllHeld && one.YouHold
+	}
+	if said.AllHeld {
+		said.Advice = fmt.Sprintf("You hold %s for %d seconds. Read those with outcome ACQUIRED anew if you had locked them before. To renew "+
+			"all, call lock_get_all with the same objects before that time is over; call lock_release_all when you have finished.",
+			counted(len(objects), "object"), shortest(said.Locks))
+		return said, nil
+	}
+	l.giveBack(ctx, objects, said.Locks)
+	said.Advice = "REFUSED: somebody else holds an object that names a holder. You got no new lock: change only objects with you_hold true. " +
+		"Work on something else, or call lock_wait or lock_ask for that object."
+	return said, nil
+}
+
+func (l locks) getNow(ctx context.Context, said answer, object applock.Object, ttlSeconds int64) (answer, error) {
+	ctx, cancel := l.inTime(ctx, 0)
+	defer cancel()
+	return l.get(ctx, said, applock.GetRequest{Object: object, Owner: l.owner, TTL: l.ttlOf(ttlSeconds)})
+}
+
+// giveBack releases the locks that a call has just got, also if the caller has given it up. One that it cannot release stays as it is.
+func (l locks) giveBack(ctx context.Context, objects []applock.Object, got []standing) {
+	for i, lock := range got {
+		if lock.Outcome != applock.OutcomeAcquired {
+			continue
+		}
+		after, err := l.releaseNow(context.WithoutCancel(ctx), l.key(objects[i], lock.Fence))
+		if err == nil {
+			got[i] = after
+		}
+	}
+}
+
+func shortest(locks []standing) int64 {
+	return slices.MinFunc(locks, func(a, b standing) int { return int(a.SecondsLeft - b.SecondsLeft) }).SecondsLeft
+}
+
+func (l locks) addReleaseAll(server *mcp.Server) error {
+	return add(server, l, toolText{"lock_release_all", "Release several locks", "Give back the locks on several objects, or all that you " +
+		"hold, in one call. It never releases the lock of anybody else. Afterwards do not change the objects."},
+		nature{idempotent: true, destructive: true}, l.releaseAll)
+}
+
+func (l locks) releaseAll(ctx context.Context, in releaseAllInput) (answers, error) {
+	said, released := answers{You: l.you(), Locks: []standing{}}, 0
+	objects, err := l.objects(in.Objects)
+	if err != nil {
+		return answers{}, err
+	}
+	for _, object := range objects {
+		after, err := l.releaseNow(ctx, l.key(object, 0))
+		if err != nil {
+			return answers{}, fmt.Errorf("%s: %w", object, err)
+		}
+		said.Locks = append(said.Locks, after)
+	}
+	if len(objects) == 0 {
+		if said.Locks, err = l.releaseEach(ctx); err != nil {
+			return answers{}, err
+		}
+	}
+	for _, lock := range said.Locks {
+		if lock.Outcome == applock.OutcomeReleased {
+			released++
+		}
+	}
+	said.Advice = fmt.Sprintf("Released: %s. Do not change the objects listed.", counted(released, "lock"))
+	if left := len(said.Locks) - released; left > 0 {
+		said.Advice += fmt.Sprintf(" Not released: %s, for the reason in outcome. FREE and HELD: it was not yours any more. BUSY: call again.", counted(left, "lock"))
+	}
+	return said, nil
+}
+
+// releaseNow releases one lock, and tells where the object stands afterwards.
+func (l locks) releaseNow(ctx context.Context, key applock.Key) (standing, error) {
+	ctx, cancel := l.inTime(ctx, 0)
+	defer cancel()
+	said := answer{standing: standing{Object: foreignText(key.Object.String())}}
+	var err error
+	if said.Outcome, err = l.client.Release(ctx, applock.ReleaseRequest{Key: key}); err != nil {
+		said, err = l.replied(ctx, said, key.Object, applock.Grant{}, err, replies{})
+	}
+	return said.standing, err
+}
+
+// releaseEach releases all that the operator holds.
+func (l locks) releaseEach(ctx context.Context) ([]standing, error) {
+	ctx, cancel := l.inTime(ctx, 0)
+	defer cancel()
+	changes, err := l.client.ReleaseAll(ctx, applock.ReleaseAllRequest{Operator: l.owner.Operator})
+	after := make([]standing, len(changes))
+	for i, change := range changes {
+		after[i] = standing{Object: foreignText(change.Object.String()), Outcome: change.Outcome}
+	}
+	return after, err
+}
+
+// objects reads the names of several objects. It returns each once, in their order, so that two agents do not take turns in refusing.
+func (l locks) objects(named []string) ([]applock.Object, error) {
+	var objects []applock.Object
+	for _, name := range named {
+		object, err := l.files.object(name)
+		if err != nil {
+			return nil, err
+		}
+		objects = append(objects, object)
+	}
+	slices.SortFunc(objects, applock.Object.Compare)
+	return slices.Compact(objects), nil
+}
+
+// counted writes a number with its noun.
+func counted(number int, noun string) string {
+	if number == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", number, noun)
+}

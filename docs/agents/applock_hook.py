@@ -5,6 +5,7 @@
     applock_hook.py after    after any tool: renew all locks of this agent, and say which are lost
     applock_hook.py end      when the agent ends: release its locks
     applock_hook.py commit   as git's pre-commit hook: refuse files that somebody else has locked
+    applock_hook.py install  set these hooks up in the repository of this folder, and overwrite nothing
 
 The first three read the JSON of an agent's hook on stdin. Exit code 0 allows. Exit code 2 denies, and the agent reads the reason on stderr;
 whatever goes wrong denies, too. It calls applockctl, which finds the database in APPLOCK_DSN or APPLOCK_DSN_FILE.
@@ -16,8 +17,10 @@ whatever goes wrong denies, too. It calls applockctl, which finds the database i
 
 import contextlib
 import fcntl
+import filecmp
 import json
 import os
+import shutil
 import subprocess
 import sys
 
@@ -57,6 +60,18 @@ def repository_of(folder):
 
 def object_of(path):
     return f"file:{setting('APPLOCK_REPOSITORY')}/{path}"
+
+
+def spelled(top, path):
+    """Return a path as the folders have it. On many systems names that differ only in case are one file."""
+    found = ""
+    for part in path.split("/"):
+        folder = os.path.join(top, found)
+        names = os.listdir(folder) if os.path.isdir(folder) else []
+        if part not in names:
+            part = next((name for name in names if name.casefold() == part.casefold()), part)
+        found = os.path.join(found, part)
+    return found
 
 
 def holder_in(answer):
@@ -102,7 +117,10 @@ def before(hook):
     top = repository_of(folder)
     if top is None:
         return
-    thing = object_of(os.path.relpath(path, top))
+    path = os.path.relpath(path, top)
+    if path != spelled(top, path):
+        raise Denied(f"write this path as the repository does: {json.dumps(spelled(top, path))}. Each file has one lock, under one name")
+    thing = object_of(path)
     with fences(top) as known:
         if thing in known:
             if not renew(thing, known):
@@ -145,11 +163,50 @@ def commit():
         raise Denied("not committed:\n" + "\n".join(f"{json.dumps(path)} is locked by {holder_in(answer)}" for path, answer in refused))
 
 
+def put(source, target):
+    """Copy a file to a place where there is none. Return whether it is there now."""
+    if os.path.lexists(target):
+        return filecmp.cmp(source, target, shallow=False)
+    os.makedirs(os.path.dirname(target), exist_ok=True)
+    shutil.copy(source, target)
+    return True
+
+
+def add_settings(source, target):
+    """Add the hooks to an agent's settings, which keep all others."""
+    with open(source, encoding="utf-8") as file:
+        ours = json.load(file)["hooks"]
+    settings = {}
+    if os.path.exists(target):
+        with open(target, encoding="utf-8") as file:
+            settings = json.load(file)
+    hooks = settings.setdefault("hooks", {})
+    for event, entries in ours.items():
+        hooks.setdefault(event, []).extend(entry for entry in entries if entry not in hooks[event])
+    os.makedirs(os.path.dirname(target), exist_ok=True)
+    with open(target, "w", encoding="utf-8") as file:
+        file.write(json.dumps(settings, indent=2, ensure_ascii=False) + "\n")
+
+
+def install():
+    here, top = os.path.dirname(os.path.realpath(__file__)), repository_of(".")
+    if top is None:
+        raise Denied("this folder is in no git repository")
+    add_settings(os.path.join(here, "settings.json"), os.path.join(top, ".claude", "settings.json"))
+    script = os.path.join(top, ".agents", "applock_hook.py")
+    if not put(os.path.join(here, "applock_hook.py"), script):
+        raise Denied(f"another {script} is there already, and stays as it is. To replace it, remove it and call this again")
+    hook = os.path.join(top, git("rev-parse", "--git-path", "hooks/pre-commit", folder=top).rstrip("\n"))
+    if not put(os.path.join(here, "pre-commit"), hook):
+        raise Denied(f"{hook} is there already, and stays as it is. Add this line to it:\n"
+                     'python3 "$(git rev-parse --show-toplevel)/.agents/applock_hook.py" commit || exit 1')
+
+
 def main():
     try:
         what = sys.argv[1] if len(sys.argv) == 2 else ""
-        if what == "commit":
-            commit()
+        if what in ("commit", "install"):
+            {"commit": commit, "install": install}[what]()
             return 0
         {"before": before, "after": after, "end": end}[what](json.load(sys.stdin))
         return 0

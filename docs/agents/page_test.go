@@ -4,9 +4,11 @@
 package agents_test
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -54,10 +56,22 @@ func newHouse(t *testing.T) house {
 func withRepository(t *testing.T) house {
 	t.Helper()
 	h := newHouse(t)
-	h.must(t, h.folder, "git init -q shop && mkdir -p shop/.agents shop/src && cp "+here(t)+"/applock_hook.py shop/.agents/")
-	h.must(t, h.path("shop"), `git config user.name x && git config user.email x@example.com && echo 1 >src/a.go && echo other >src/b.go &&
-		git add -A && git commit -qm begin && cp "`+here(t)+`/pre-commit" .git/hooks/ && git worktree add -q ../shop2 -b other`)
+	h.repository(t)
+	h.must(t, h.path("shop"), install(t)+` && git add -A && APPLOCK_OPERATOR=x git commit -qm hooks && git worktree add -q ../shop2 -b other`)
 	return h
+}
+
+// repository makes the repository shop, with two files.
+func (h house) repository(t *testing.T) {
+	t.Helper()
+	h.must(t, h.folder, "git init -q shop && mkdir shop/src")
+	h.must(t, h.path("shop"), `git config user.name x && git config user.email x@example.com && echo 1 >src/a.go && echo other >src/b.go &&
+		git add -A && git commit -qm begin`)
+}
+
+func install(t *testing.T) string {
+	t.Helper()
+	return "python3 '" + here(t) + "/applock_hook.py' install"
 }
 
 func here(t *testing.T) string {
@@ -100,10 +114,10 @@ func (h house) must(t *testing.T, folder, script string, settings ...string) str
 	return stdout
 }
 
-// commands are those of settings.json, by the hook's event.
-func commands(t *testing.T) map[string]string {
+// commands are those of a working tree's settings.json, by the hook's event.
+func (h house) commands(t *testing.T, tree string) map[string]string {
 	t.Helper()
-	text, err := os.ReadFile("settings.json")
+	text, err := os.ReadFile(filepath.Join(h.path(tree), ".claude", "settings.json"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -135,8 +149,8 @@ func (h house) hook(t *testing.T, event, operator, tree, file string, settings .
 	if err != nil {
 		t.Fatal(err)
 	}
-	settings = append([]string{"APPLOCK_OPERATOR=" + operator, "CLAUDE_PROJECT_DIR=" + h.path("shop")}, settings...)
-	code, _, stderr = h.run(t, h.path(tree), commands(t)[event], string(input), settings...)
+	settings = append([]string{"APPLOCK_OPERATOR=" + operator, "CLAUDE_PROJECT_DIR=" + h.path(tree)}, settings...)
+	code, _, stderr = h.run(t, h.path(tree), h.commands(t, tree)[event], string(input), settings...)
 	return code, stderr
 }
 
@@ -245,42 +259,156 @@ func TestHeavyHooksQuoteOthers(t *testing.T) {
 	}
 }
 
-// Goal: the page's blocks work as they stand. Method: the beginning runs in a shell, with the programs that this repository builds; what the
-// page shows of files equals the files.
-func TestPage(t *testing.T) {
+// Goal: installing overwrites nothing, and says what to do instead. Method: a repository with a hook, settings and a script of its own; the
+// line that it prints, added to the hook, refuses a commit. A second call changes nothing.
+func TestInstallOverwritesNothing(t *testing.T) {
 	t.Parallel()
+	h := newHouse(t)
+	h.repository(t)
+	h.must(t, h.path("shop"), `mkdir .claude .agents && echo '{"model":"x","hooks":{"SessionEnd":[{"hooks":[{"type":"command","command":"own"}]}]}}' >.claude/settings.json &&
+		printf '#!/bin/sh\n' >.git/hooks/pre-commit && chmod +x .git/hooks/pre-commit && echo own >.agents/applock_hook.py`)
+	refused := func(want string) string {
+		code, _, stderr := h.run(t, h.path("shop"), install(t), "")
+		if code != 2 || !strings.Contains(stderr, want) {
+			t.Fatalf("exit code %d: %s, want %s", code, stderr, want)
+		}
+		return stderr
+	}
+	refused("applock_hook.py is there already")
+	if script := h.must(t, h.path("shop"), "cat .agents/applock_hook.py && rm .agents/applock_hook.py"); script != "own\n" {
+		t.Errorf("the script is %s", script)
+	}
+	line := strings.Split(refused("pre-commit is there already"), "\n")[1]
+	if hook := h.must(t, h.path("shop"), "cat .git/hooks/pre-commit"); hook != "#!/bin/sh\n" {
+		t.Errorf("the hook is %s", hook)
+	}
+	before := h.must(t, h.path("shop"), "cat .claude/settings.json")
+	refused("pre-commit is there already")
+	after := h.must(t, h.path("shop"), "cat .claude/settings.json")
+	if before != after || !strings.Contains(after, `"own"`) || !strings.Contains(after, `"model": "x"`) || strings.Count(after, "applock_hook.py") != 3 {
+		t.Errorf("the settings were %s and are %s", before, after)
+	}
+	h.must(t, h.path("shop"), `echo "$LINE" >>.git/hooks/pre-commit && applockctl get file:shop/src/a.go --operator agent-1`, "LINE="+line)
+	code, _, stderr := h.run(t, h.path("shop"), "echo 2 >src/a.go && git commit -qam a", "", "APPLOCK_OPERATOR=agent-2")
+	if code == 0 || !strings.Contains(stderr, `"src/a.go" is locked by "agent-1"`) {
+		t.Errorf("exit code %d: %s", code, stderr)
+	}
+}
+
+// Goal: a path that differs from a file's only in case is no second lock of it. Method: the hook before an edit, of an old and of a new file.
+func TestOtherCase(t *testing.T) {
+	t.Parallel()
+	h := withRepository(t)
+	h.expect(t, 2, `as the repository does: "src/a.go"`, "PreToolUse", "agent-1", "shop", "SRC/A.go")
+	h.expect(t, 2, `as the repository does: "src/new.go"`, "PreToolUse", "agent-1", "shop", "Src/new.go")
+	if left := h.must(t, h.folder, "applockctl list --output json"); left != "" {
+		t.Errorf("there is a lock: %s", left)
+	}
+}
+
+// blocks are those of the page in a language.
+func blocks(t *testing.T, language string, want int) (found []string) {
+	t.Helper()
 	page, err := os.ReadFile("../agents.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	blocks := func(language string) (found []string) {
-		for _, block := range regexp.MustCompile("(?s)```"+language+"\n(.*?)```").FindAllSubmatch(page, -1) {
-			found = append(found, string(block[1]))
-		}
-		return found
+	for _, block := range regexp.MustCompile("(?s)```"+language+"\n(.*?)```").FindAllSubmatch(page, -1) {
+		found = append(found, string(block[1]))
 	}
+	if len(found) != want {
+		t.Fatalf("the page has %d blocks of %s", len(found), language)
+	}
+	return found
+}
+
+// Goal: two agents in two working trees, set up by the blocks of the page, are kept apart by the hooks, the commit and the tools. Method: the
+// blocks as they stand, in a real repository; then each agent's events by the settings of its own tree.
+func TestTwoAgents(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t)
-	shell := blocks("sh")
-	if len(shell) != 2 {
-		t.Fatalf("the page has %d blocks of sh", len(shell))
+	h.repository(t)
+	shell := blocks(t, "sh", 3)
+	script := strings.Join(shell[1:], "\n") + "\necho $APPLOCK_OPERATOR in $(pwd)"
+	script = strings.ReplaceAll(script, "APPLOCK/docs/agents", "'"+here(t)+"'")
+	if ended := h.must(t, h.path("shop"), "set -e\n"+script); !strings.HasSuffix(ended, "agent-2 in "+h.path("shop-2")+"\n") {
+		t.Fatalf("the blocks end with %s", ended)
 	}
-	h.must(t, h.folder, "unset APPLOCK_DSN\n"+shell[0])
-	h.must(t, h.folder, "git init -q shop && mkdir -p docs && cp -r '"+here(t)+"' docs/agents")
-	h.must(t, h.path("shop"), strings.ReplaceAll(shell[1], "APPLOCK/docs", "../docs"))
-	for _, file := range []string{"shop/.agents/applock_hook.py", "shop/.git/hooks/pre-commit", "shop/.claude/settings.json"} {
-		if _, err := os.Stat(h.path(file)); err != nil {
-			t.Error(err)
-		}
+	h.expect(t, 0, "", "PreToolUse", "agent-1", "shop", "src/a.go")
+	h.expect(t, 2, `locked by "agent-1"`, "PreToolUse", "agent-2", "shop-2", "src/a.go")
+	if answer := h.ask(t, "shop-2", "agent-2", "file:shop/src/a.go"); !strings.Contains(answer, `"operator":"agent-1"`) {
+		t.Errorf("the tool answers %s", answer)
 	}
+	if answer := h.ask(t, "shop-2", "agent-2", "file:src/a.go"); !strings.Contains(answer, `write \"file:shop/src/a.go\"`) {
+		t.Errorf("another spelling is answered %s", answer)
+	}
+	code, _, stderr := h.run(t, h.path("shop-2"), "echo 2 >src/a.go && git commit -qam a", "", "APPLOCK_OPERATOR=agent-2")
+	if code == 0 || !strings.Contains(stderr, `"src/a.go" is locked by "agent-1"`) {
+		t.Errorf("the commit: exit code %d: %s", code, stderr)
+	}
+	h.expect(t, 0, "", "SessionEnd", "agent-1", "shop", "src/a.go")
+	h.expect(t, 0, "", "PreToolUse", "agent-2", "shop-2", "src/a.go")
+	h.must(t, h.path("shop-2"), "git commit -qam a", "APPLOCK_OPERATOR=agent-2")
+	code, _, stderr = h.run(t, h.path("shop"), "git worktree add -q ../shop-3 HEAD~1 && cd ../shop-3 && git commit -q --allow-empty -m a", "",
+		"APPLOCK_OPERATOR=agent-3")
+	if code == 0 || !strings.Contains(stderr, "Merge the branch that has it") {
+		t.Errorf("in a tree without the hooks: exit code %d: %s", code, stderr)
+	}
+}
+
+// ask has the server of the page's .mcp.json, in a working tree, say what lock_get answers.
+func (h house) ask(t *testing.T, tree, operator, object string) string {
+	t.Helper()
+	command := exec.CommandContext(t.Context(), "sh", "-c", h.server(t))
+	command.Dir = h.path(tree)
+	command.Env = append(os.Environ(), "APPLOCK_DSN="+h.dsn, "APPLOCK_REPOSITORY=shop", "APPLOCK_OPERATOR="+operator)
+	stdin, err := command.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	stdout, err := command.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	const begin = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},` +
+		`"clientInfo":{"name":"x","version":"1"}}}` + "\n" + `{"jsonrpc":"2.0","method":"notifications/initialized"}` + "\n"
+	const get = `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"lock_get","arguments":{"object":%q}}}` + "\n"
+	if _, err := fmt.Fprintf(stdin, begin+get, object); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(stdout)
+	for lines.Scan() && !strings.Contains(lines.Text(), `"id":2`) {
+		continue
+	}
+	if err := errors.Join(stdin.Close(), command.Wait()); err != nil {
+		t.Error(err)
+	}
+	return lines.Text()
+}
+
+// Goal: the beginning of the page works as it stands. Method: it runs in a shell, with the programs that this repository builds.
+func TestPage(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	h.must(t, h.folder, "unset APPLOCK_DSN\n"+blocks(t, "sh", 3)[0])
+	h.must(t, h.folder, h.server(t)+" </dev/null", "APPLOCK_OPERATOR=agent-1")
+}
+
+// server is the command of the page's .mcp.json.
+func (h house) server(t *testing.T) string {
+	t.Helper()
 	var client struct {
 		Servers map[string]struct {
 			Command string
 			Args    []string
 		} `json:"mcpServers"`
 	}
-	if err := json.Unmarshal([]byte(strings.Join(blocks("json"), "")), &client); err != nil {
+	if err := json.Unmarshal([]byte(blocks(t, "json", 1)[0]), &client); err != nil {
 		t.Fatal(err)
 	}
 	locks := client.Servers["locks"]
-	h.must(t, h.folder, locks.Command+" "+strings.Join(locks.Args, " ")+" </dev/null")
+	return locks.Command + " " + strings.Join(locks.Args, " ")
 }

@@ -74,18 +74,15 @@ type standing struct {
 
 // answer is a tool's answer about one object. A refusal is an answer, too.
 type answer struct {
+	said
 	standing
-	Advice string `json:"advice,omitempty" jsonschema:"what to do now, written by this server"`
-	You    string `json:"you" jsonschema:"your name as an operator, set by the start of this server or by your sign-in"`
 }
 
-func (a answer) withoutAdvice() (any, string) {
-	advice := a.Advice
-	a.Advice = ""
-	return a, advice
+func answerAbout(object applock.Object) answer {
+	return answer{standing: standing{Object: foreignText(object.String())}}
 }
 
-func (l locks) you() string { return visible.Text(l.owner.Operator) }
+func (l locks) said() said { return said{You: visible.Text(l.owner.Operator)} }
 
 func (a answer) granted(outcome applock.Outcome, grant applock.Grant) answer {
 	a.Outcome, a.YouHold, a.Fence, a.Note = outcome, true, grant.Fence, foreignText(grant.Note)
@@ -129,19 +126,34 @@ const (
 	dataFence  = "-----"
 )
 
-// advised is an answer that advises the caller.
-type advised interface{ withoutAdvice() (any, string) }
+// said is in each answer.
+type said struct {
+	You    string `json:"you" jsonschema:"your name as an operator, set by the start of this server or by your sign-in"`
+	Advice string `json:"advice,omitempty" jsonschema:"what to do now, written by this server"`
+}
+
+func (s *said) takeAdvice() (advice string) {
+	advice, s.Advice = s.Advice, ""
+	return advice
+}
+
+// advised is a pointer to an answer.
+type advised[Out any] interface {
+	*Out
+	takeAdvice() string
+}
 
 // resultOf returns structured content, and a text for clients that do not read it. The text has the advice first, then the other data between
 // two marker lines. No text in the data can imitate a marker line, since JSON escapes line breaks.
-func resultOf(said advised) (*mcp.CallToolResult, error) {
-	data, advice := said.withoutAdvice()
+func resultOf[Out any, P advised[Out]](whole Out) (*mcp.CallToolResult, error) {
+	data := whole
+	advice := P(&data).takeAdvice()
 	encoded, err := json.Marshal(data) // it also escapes < and >
 	if err != nil {
 		return nil, err
 	}
 	text := strings.Join([]string{advice, dataBegins, dataFence, string(encoded), dataFence}, "\n")
-	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}, StructuredContent: said}, nil
+	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}, StructuredContent: whole}, nil
 }
 
 // asHeld returns the holder that an error names.

@@ -110,16 +110,9 @@ type notice struct {
 }
 
 type inbox struct {
-	You      string   `json:"you" jsonschema:"your name as an operator, set by the start of this server or by your sign-in"`
+	said
 	Notices  []notice `json:"notices" jsonschema:"what concerns you, events first"`
 	Position string   `json:"position" jsonschema:"pass it to your next lock_inbox, so that it shows no event twice"`
-	Advice   string   `json:"advice,omitempty" jsonschema:"what to do now, written by this server"`
-}
-
-func (i inbox) withoutAdvice() (any, string) {
-	advice := i.Advice
-	i.Advice = ""
-	return i, advice
 }
 
 type inboxInput struct {
@@ -140,7 +133,7 @@ func (l locks) inbox(ctx context.Context, in inboxInput) (inbox, error) {
 	if err != nil {
 		return inbox{}, err
 	}
-	said := inbox{You: l.you(), Notices: []notice{}, Position: string(next)}
+	said := inbox{said: l.said(), Notices: []notice{}, Position: string(next)}
 	for _, row := range notices {
 		said.Notices = append(said.Notices, notice{
 			Kind: row.Kind, Object: foreignText(row.Object.String()), Fence: row.Fence, Other: foreignText(row.Other.Operator),

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -14,15 +15,9 @@ import (
 func TestOneSpellingOfFiles(t *testing.T) {
 	t.Parallel()
 	p, tree := onSQLite(t), t.TempDir()
-	for _, folder := range []string{".git", "src"} {
-		if err := os.Mkdir(filepath.Join(tree, folder), 0o700); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := os.WriteFile(filepath.Join(tree, "src", "a.go"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink("src", filepath.Join(tree, "link")); err != nil {
+	err := errors.Join(os.Mkdir(filepath.Join(tree, ".git"), 0o700), os.Mkdir(filepath.Join(tree, "src"), 0o700),
+		os.WriteFile(filepath.Join(tree, "src", "a.go"), nil, 0o600), os.Symlink("src", filepath.Join(tree, "link")))
+	if err != nil {
 		t.Fatal(err)
 	}
 	a := newAgentIn(t, filepath.Join(tree, "src"), p.dsn, "agent-1", "--repository", "shop")

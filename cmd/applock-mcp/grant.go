@@ -37,7 +37,9 @@ func addOnObject[In aboutObject](
 		}
 		ctx, cancel := l.inTime(ctx, wait)
 		defer cancel()
-		return call(ctx, in, object, answer{You: l.you(), standing: standing{Object: foreignText(object.String())}})
+		begun := answerAbout(object)
+		begun.said = l.said()
+		return call(ctx, in, object, begun)
 	})
 }
 

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -12,16 +13,9 @@ import (
 
 // answers is a tool's answer about several objects.
 type answers struct {
+	said
 	AllHeld bool       `json:"you_hold_all" jsonschema:"true: you hold all the objects that you named. false: change only those with you_hold true"`
-	Advice  string     `json:"advice,omitempty" jsonschema:"what to do now, written by this server"`
-	You     string     `json:"you" jsonschema:"your name as an operator, set by the start of this server or by your sign-in"`
 	Locks   []standing `json:"locks" jsonschema:"the objects, in the order of their names"`
-}
-
-func (a answers) withoutAdvice() (any, string) {
-	advice := a.Advice
-	a.Advice = ""
-	return a, advice
 }
 
 type getAllInput struct {
@@ -45,19 +39,20 @@ func (l locks) getAll(ctx context.Context, in getAllInput) (answers, error) {
 	if err != nil {
 		return answers{}, err
 	}
-	said := answers{You: l.you(), AllHeld: true}
+	said, left := answers{said: l.said(), AllHeld: true}, int64(math.MaxInt64)
 	for _, object := range objects {
-		one, err := l.getNow(ctx, answer{standing: standing{Object: foreignText(object.String())}}, object, in.TTLSeconds)
+		one, err := l.getNow(ctx, object, in.TTLSeconds)
 		if err != nil {
 			l.giveBack(ctx, objects, said.Locks)
 			return answers{}, fmt.Errorf("%s: %w", object, err)
 		}
 		said.Locks, said.AllHeld = append(said.Locks, one.standing), said.AllHeld && one.YouHold
+		left = min(left, one.SecondsLeft)
 	}
 	if said.AllHeld {
 		said.Advice = fmt.Sprintf("You hold %s for %d seconds. Read those with outcome ACQUIRED anew if you had locked them before. To renew "+
 			"all, call lock_get_all with the same objects before that time is over; call lock_release_all when you have finished.",
-			counted(len(objects), "object"), shortest(said.Locks))
+			counted(len(objects), "object"), left)
 		return said, nil
 	}
 	l.giveBack(ctx, objects, said.Locks)
@@ -66,27 +61,21 @@ func (l locks) getAll(ctx context.Context, in getAllInput) (answers, error) {
 	return said, nil
 }
 
-func (l locks) getNow(ctx context.Context, said answer, object applock.Object, ttlSeconds int64) (answer, error) {
+func (l locks) getNow(ctx context.Context, object applock.Object, ttlSeconds int64) (answer, error) {
 	ctx, cancel := l.inTime(ctx, 0)
 	defer cancel()
-	return l.get(ctx, said, applock.GetRequest{Object: object, Owner: l.owner, TTL: l.ttlOf(ttlSeconds)})
+	return l.get(ctx, answerAbout(object), applock.GetRequest{Object: object, Owner: l.owner, TTL: l.ttlOf(ttlSeconds)})
 }
 
 // giveBack releases the locks that a call has just got, also if the caller has given it up. One that it cannot release stays as it is.
 func (l locks) giveBack(ctx context.Context, objects []applock.Object, got []standing) {
 	for i, lock := range got {
-		if lock.Outcome != applock.OutcomeAcquired {
-			continue
-		}
-		after, err := l.releaseNow(context.WithoutCancel(ctx), l.key(objects[i], lock.Fence))
-		if err == nil {
-			got[i] = after
+		if lock.Outcome == applock.OutcomeAcquired {
+			if after, err := l.releaseNow(context.WithoutCancel(ctx), l.key(objects[i], lock.Fence)); err == nil {
+				got[i] = after
+			}
 		}
 	}
-}
-
-func shortest(locks []standing) int64 {
-	return slices.MinFunc(locks, func(a, b standing) int { return int(a.SecondsLeft - b.SecondsLeft) }).SecondsLeft
 }
 
 func (l locks) addReleaseAll(server *mcp.Server) error {
@@ -96,7 +85,7 @@ func (l locks) addReleaseAll(server *mcp.Server) error {
 }
 
 func (l locks) releaseAll(ctx context.Context, in releaseAllInput) (answers, error) {
-	said, released := answers{You: l.you(), Locks: []standing{}}, 0
+	said, released := answers{said: l.said(), Locks: []standing{}}, 0
 	objects, err := l.objects(in.Objects)
 	if err != nil {
 		return answers{}, err
@@ -129,8 +118,7 @@ func (l locks) releaseAll(ctx context.Context, in releaseAllInput) (answers, err
 func (l locks) releaseNow(ctx context.Context, key applock.Key) (standing, error) {
 	ctx, cancel := l.inTime(ctx, 0)
 	defer cancel()
-	said := answer{standing: standing{Object: foreignText(key.Object.String())}}
-	var err error
+	said, err := answerAbout(key.Object), error(nil)
 	if said.Outcome, err = l.client.Release(ctx, applock.ReleaseRequest{Key: key}); err != nil {
 		said, err = l.replied(ctx, said, key.Object, applock.Grant{}, err, replies{})
 	}

@@ -76,7 +76,7 @@ type nature struct{ readOnly, destructive, idempotent bool }
 type toolText struct{ name, title, description string }
 
 // add registers a tool with its schemas and hints. No tool reaches beyond one database.
-func add[In any, Out advised](
+func add[In, Out any, P advised[Out]](
 	server *mcp.Server, l locks, text toolText, is nature, call func(ctx context.Context, in In) (Out, error),
 ) error {
 	input, err := schemaOf[In]()
@@ -106,7 +106,7 @@ func add[In any, Out advised](
 			refused.SetError(l.explained(ctx, text.name, err))
 			return &refused, nil
 		}
-		return resultOf(out)
+		return resultOf[Out, P](out)
 	})
 	return nil
 }

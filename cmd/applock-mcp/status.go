@@ -24,16 +24,9 @@ type lockRow struct {
 }
 
 type lockRows struct {
-	You    string    `json:"you" jsonschema:"your name as an operator, set by the start of this server or by your sign-in"`
-	Locks  []lockRow `json:"locks" jsonschema:"the locks, in the order of their objects"`
-	More   bool      `json:"more" jsonschema:"true: there are more locks; call lock_list again with after set to the object of the last one"`
-	Advice string    `json:"advice,omitempty" jsonschema:"what to do now, written by this server"`
-}
-
-func (r lockRows) withoutAdvice() (any, string) {
-	advice := r.Advice
-	r.Advice = ""
-	return r, advice
+	said
+	Locks []lockRow `json:"locks" jsonschema:"the locks, in the order of their objects"`
+	More  bool      `json:"more" jsonschema:"true: there are more locks; call lock_list again with after set to the object of the last one"`
 }
 
 func (l locks) rowOf(lock applock.Lock) lockRow {
@@ -70,7 +63,7 @@ func (l locks) status(ctx context.Context, in statusInput) (lockRows, error) {
 	if err != nil {
 		return lockRows{}, err
 	}
-	rows := lockRows{You: l.you(), Locks: []lockRow{}}
+	rows := lockRows{said: l.said(), Locks: []lockRow{}}
 	lock, err := l.client.Inquire(ctx, object)
 	switch {
 	case errors.Is(err, applock.ErrNotHeld):
@@ -126,7 +119,7 @@ func (l locks) list(ctx context.Context, in listInput) (lockRows, error) {
 
 // rows reads one lock more than it returns, to detect whether more follow.
 func (l locks) rows(ctx context.Context, request applock.ListRequest, most int) (lockRows, error) {
-	rows := lockRows{You: l.you(), Locks: []lockRow{}}
+	rows := lockRows{said: l.said(), Locks: []lockRow{}}
 	request.PageSize = most + 1
 	for lock, err := range l.client.List(ctx, request) {
 		if err != nil {

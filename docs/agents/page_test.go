@@ -4,11 +4,9 @@
 package agents_test
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -359,34 +357,10 @@ func TestTwoAgents(t *testing.T) {
 // ask has the server of the page's .mcp.json, in a working tree, say what lock_get answers.
 func (h house) ask(t *testing.T, tree, operator, object string) string {
 	t.Helper()
-	command := exec.CommandContext(t.Context(), "sh", "-c", h.server(t))
-	command.Dir = h.path(tree)
-	command.Env = append(os.Environ(), "APPLOCK_DSN="+h.dsn, "APPLOCK_REPOSITORY=shop", "APPLOCK_OPERATOR="+operator)
-	stdin, err := command.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	stdout, err := command.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := command.Start(); err != nil {
-		t.Fatal(err)
-	}
-	const begin = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},` +
-		`"clientInfo":{"name":"x","version":"1"}}}` + "\n" + `{"jsonrpc":"2.0","method":"notifications/initialized"}` + "\n"
-	const get = `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"lock_get","arguments":{"object":%q}}}` + "\n"
-	if _, err := fmt.Fprintf(stdin, begin+get, object); err != nil {
-		t.Fatal(err)
-	}
-	lines := bufio.NewScanner(stdout)
-	for lines.Scan() && !strings.Contains(lines.Text(), `"id":2`) {
-		continue
-	}
-	if err := errors.Join(stdin.Close(), command.Wait()); err != nil {
-		t.Error(err)
-	}
-	return lines.Text()
+	const begin = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`
+	get := `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"lock_get","arguments":{"object":"` + object + `"}}}`
+	script := `: >said; { echo "$BEGIN"; echo "$GET"; until grep -q '"id":2' said; do sleep 0.1; done; } | ` + h.server(t) + ` >said; grep '"id":2' said; rm said`
+	return h.must(t, h.path(tree), script, "APPLOCK_OPERATOR="+operator, "BEGIN="+begin, "GET="+get)
 }
 
 // Goal: the beginning of the page works as it stands. Method: it runs in a shell, with the programs that this repository builds.

@@ -50,8 +50,8 @@ func (f files) rule() string {
 	if f.name == "" {
 		return ""
 	}
-	return fmt.Sprintf("\n8. Each file has one name: file:%[1]s/PATH, with the path from the top folder of the repository, such as %[2]s. A path with ./ or ../, "+
-		"an absolute path and a path in other case are refused.", f.name, f.example())
+	return fmt.Sprintf("\n8. Each file has one name: file:%s/PATH, with the path from the top folder of the repository as its folders spell it, such as\n   %s. "+
+		"Never write ./, ../, an absolute path or a link: another spelling is refused, or is another object.", f.name, f.example())
 }
 
 // object reads TYPE:ID, and refuses a file that is spelled otherwise than everybody else does.

@@ -146,7 +146,7 @@ func TestAcquireAllBadArguments(t *testing.T) {
 		"Object.ID must not be empty":       all(account(1), account("")),
 		"TTL 1.5s is not a whole":           {Objects: []applock.Object{account(1)}, MaxHold: time.Hour, TTL: 1500 * time.Millisecond},
 		"Owner.Operator is not valid UTF-8": {Objects: []applock.Object{account(1)}, MaxHold: time.Hour, Owner: applock.Owner{Operator: "\xff"}},
-		"MaxHold must be at most 3650 days":  {Objects: []applock.Object{account(1)}, MaxHold: -time.Second},
+		"MaxHold must be at most 3650 days": {Objects: []applock.Object{account(1)}, MaxHold: -time.Second},
 	}
 	for text, request := range tests {
 		if _, err := client.TryAcquireAll(t.Context(), request); !errors.Is(err, applock.ErrInvalid) || !strings.Contains(err.Error(), text) {

@@ -22,9 +22,9 @@ import javax.sql.DataSource;
  * and so does a call on any connection without autocommit in which a transaction has begun. On another connection without autocommit, a call
  * on a pool turns it on, and off again afterwards. A transaction that was begun by a statement under autocommit is not recognized on a pool.
  *
- * <p>A refusal is an answer. A mistake, such as a ttl with parts of a second, is an {@link InvalidArgumentException}. Any SQLException but
- * an {@link ApplLockException} is the driver's: {@link #isTransient} reports whether to roll back and retry. A call that was cut off may
- * have taken effect: repeat it as the same operator.
+ * <p>A refusal is an answer. A mistake, such as a ttl with parts of a second, is an {@link InvalidArgumentException}. That and every
+ * other {@link ApplLockException} is unchecked. An SQLException is the driver's: {@link #isTransient} reports whether to roll back and retry.
+ * A call that was cut off may have taken effect: repeat it as the same operator.
  */
 public final class ApplLocks {
     /** The default schema of applock on PostgreSQL. */
@@ -595,7 +595,7 @@ public final class ApplLocks {
      * @param error the exception
      * @return whether to retry
      */
-    public static boolean isTransient(SQLException error) {
+    public static boolean isTransient(Exception error) {
         return Calls.isTransient(error);
     }
 }

@@ -18,7 +18,7 @@ final class Calls {
     private static final long CONTRACT = 1; // the version of the procedures that this library calls
 
     private static final int LOCK_WAIT_TIMEOUT = 1205; // of MySQL and MariaDB, which has the SQLSTATE HY000 or 40001
-    private static final Set<String> TRANSIENT = Set.of(ContentionException.STATE, "40001", "40P01", "55P03", "40XL1");
+    private static final Set<String> TRANSIENT = Set.of("40001", "40P01", "55P03", "40XL1");
 
     private final DataSource pool;
     private final Connection connection;
@@ -45,7 +45,7 @@ final class Calls {
         checked.set(true);
         try {
             VersionException.compare(one("appl_lock_version", row -> row.getLong(1)), CONTRACT);
-        } catch (SQLException error) {
+        } catch (SQLException | RuntimeException | Error error) {
             checked.set(false);
             throw error;
         }
@@ -98,7 +98,7 @@ final class Calls {
                 return ending.of(own, each -> askOn(each, statements, reader));
             }
         } catch (SQLException error) {
-            throw ApplLockException.meaningOf(error);
+            throw ApplLockException.driversOwn(error);
         }
     }
 
@@ -132,7 +132,8 @@ final class Calls {
         return schema == null ? "" : "`" + schema.replace("`", "``") + "`.";
     }
 
-    static boolean isTransient(SQLException error) {
-        return error.getErrorCode() == LOCK_WAIT_TIMEOUT || error.getSQLState() != null && TRANSIENT.contains(error.getSQLState());
+    static boolean isTransient(Exception error) {
+        return error instanceof ContentionException || error instanceof SQLException own
+                && (own.getErrorCode() == LOCK_WAIT_TIMEOUT || own.getSQLState() != null && TRANSIENT.contains(own.getSQLState()));
     }
 }

@@ -17,7 +17,7 @@ import java.util.Optional;
  * The operations of applock on Apache Derby, which has no language for procedures. They are statements in the caller's transaction, which
  * must be open. docs/derby.md lists the differences to the servers. One thread at a time may use an object, like its connection.
  *
- * <p>A refusal is an answer. Any other SQLException than an {@link ApplLockException} is Derby's: {@link ApplLocks#isTransient} reports
+ * <p>A refusal is an answer. An {@link ApplLockException} is unchecked, and an SQLException is Derby's: {@link ApplLocks#isTransient} reports
  * whether to roll back and retry.
  */
 public final class DerbyLocks {
@@ -502,7 +502,7 @@ public final class DerbyLocks {
 
     /** Arguments has the checks of the servers' procedures. */
     private record Arguments(String routine) {
-        ApplObject object(ApplObject object) throws SQLException {
+        ApplObject object(ApplObject object) {
             String type = name("p_object_type", object.type(), true);
             if (type.indexOf(':') >= 0) {
                 throw invalid("p_object_type must not contain a colon");
@@ -510,22 +510,22 @@ public final class DerbyLocks {
             return new ApplObject(type, printable("p_object_id", text("p_object_id", object.id(), 255, true)));
         }
 
-        String name(String parameter, String value, boolean required) throws SQLException {
+        String name(String parameter, String value, boolean required) {
             return printable(parameter, text(parameter, value, 64, required));
         }
 
-        String operator(String parameter, String value) throws SQLException {
+        String operator(String parameter, String value) {
             return printable(parameter, text(parameter, value, 255, true));
         }
 
-        private String printable(String parameter, String value) throws SQLException {
+        private String printable(String parameter, String value) {
             if (value != null && value.codePoints().anyMatch(Character::isISOControl)) {
                 throw invalid(parameter + " must not contain a control character");
             }
             return value;
         }
 
-        String text(String parameter, String value, int longest, boolean required) throws SQLException {
+        String text(String parameter, String value, int longest, boolean required) {
             if (value == null && !required) {
                 return null;
             }
@@ -539,19 +539,19 @@ public final class DerbyLocks {
             return trimmed;
         }
 
-        Long seconds(String parameter, Duration duration) throws SQLException {
+        Long seconds(String parameter, Duration duration) {
             Long seconds = Rows.seconds(parameter, duration);
             return seconds == null ? null : number(parameter, seconds, 0, LONGEST_TTL);
         }
 
-        long number(String parameter, Long value, long missing, long most) throws SQLException {
+        long number(String parameter, Long value, long missing, long most) {
             if (value != null && (value < 1 || value > most)) {
                 throw invalid(parameter + " must be between 1 and " + most);
             }
             return value == null ? missing : value;
         }
 
-        void positive(String parameter, Long number) throws SQLException {
+        void positive(String parameter, Long number) {
             if (number != null && number < 1) {
                 throw invalid(parameter + " must be 1 or greater");
             }

@@ -79,7 +79,7 @@ public final class Filter {
     }
 
     /** conditions returns the text between WHERE and ORDER BY, and adds the values of its question marks. */
-    List<String> conditions(boolean postgres, List<String> key, List<Object> values) throws InvalidArgumentException {
+    List<String> conditions(boolean postgres, List<String> key, List<Object> values) {
         List<String> conditions = new ArrayList<>();
         columns.forEach((column, value) -> {
             boolean ofEvent = column.equals("operator_id") && key.contains("event_id");

@@ -92,7 +92,7 @@ public final class Lease implements AutoCloseable {
      *
      * @throws LostException if it is lost, or was released
      */
-    public void check() throws LostException {
+    public void check() {
         if (isLost()) {
             throw new LostException(this + (failed ? " is lost" : " was released"), null);
         }
@@ -201,6 +201,11 @@ public final class Lease implements AutoCloseable {
                         lost.complete(null);
                     }
                     return !failed;
+                } catch (ContentionException error) { // it has released nothing
+                    if (System.nanoTime() - deadline >= 0) {
+                        leases.forget(object, owner);
+                        throw error;
+                    }
                 } catch (RuntimeException | Error error) {
                     leases.forget(object, owner);
                     throw error;
@@ -208,7 +213,7 @@ public final class Lease implements AutoCloseable {
                     boolean interruptedNow = Thread.interrupted();
                     interrupted |= interruptedNow;
                     boolean again = interruptedNow || ApplLocks.isTransient(error);
-                    if (System.nanoTime() - deadline >= 0 || !again && (brokeOff || error instanceof ApplLockException)) {
+                    if (System.nanoTime() - deadline >= 0 || !again && brokeOff) {
                         leases.forget(object, owner);
                         throw error;
                     }

@@ -143,6 +143,8 @@ public final class Leases {
                 } catch (HeldException held) {
                     refuseItself(object, held);
                     waiting.untilFree(held);
+                } catch (ContentionException error) {
+                    waiting.untilFree(error);
                 } catch (SQLException error) {
                     waiting.untilFree(Waiting.busy(error));
                 }
@@ -166,7 +168,7 @@ public final class Leases {
     }
 
     /** A thread that has a lease cannot release it while it waits for it. */
-    private void refuseItself(ApplObject object, HeldException held) throws InvalidArgumentException {
+    private void refuseItself(ApplObject object, HeldException held) {
         String holder = held.answer().holder().map(Owner::operator).orElse("");
         if (!Duration.ZERO.equals(wait) && ACQUIRED.get(holder) == Thread.currentThread()) {
             throw new InvalidArgumentException("this thread has acquired a lease of " + object + ", and would wait for itself", null);

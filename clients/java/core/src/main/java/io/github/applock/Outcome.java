@@ -48,7 +48,7 @@ public enum Outcome {
     GONE;
 
     /** Reports whether the outcome means that an operation did what was asked. */
-    boolean grants(String operation) throws VersionException {
+    boolean grants(String operation) {
         Boolean granted = answersOf(operation).get(this);
         if (granted == null) {
             throw VersionException.unknown(operation, name());
@@ -56,7 +56,7 @@ public enum Outcome {
         return granted;
     }
 
-    static Outcome of(String operation, String word) throws VersionException {
+    static Outcome of(String operation, String word) {
         for (Outcome outcome : values()) {
             if (outcome.name().equals(word)) {
                 return outcome;

@@ -36,7 +36,7 @@ public final class Renewal {
             long secondsLeft) {}
 
     /** Writes grants as the operation reads them. */
-    static String document(Iterable<Grant> grants) throws InvalidArgumentException {
+    static String document(Iterable<Grant> grants) {
         StringBuilder json = new StringBuilder("[");
         for (Grant grant : grants) {
             json.append(json.length() == 1 ? "{" : ", {");

@@ -14,14 +14,14 @@ final class Rows {
     private Rows() {
     }
 
-    static Long whole(Number number) throws InvalidArgumentException {
+    static Long whole(Number number) {
         if (number == null || number instanceof Long || number instanceof Integer) {
             return number == null ? null : Long.valueOf(number.longValue());
         }
         throw new InvalidArgumentException("a whole number must be a long or an int, and not " + number, null);
     }
 
-    static Long seconds(String argument, Duration duration) throws InvalidArgumentException {
+    static Long seconds(String argument, Duration duration) {
         if (duration == null) {
             return null;
         }

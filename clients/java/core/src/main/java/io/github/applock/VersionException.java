@@ -13,7 +13,7 @@ public final class VersionException extends ApplLockException {
                 + "io.github.applock:applock-core");
     }
 
-    static void compare(long installed, long known) throws VersionException {
+    static void compare(long installed, long known) {
         if (installed < known) {
             throw new VersionException("the database has contract " + installed + " of applock, and this library needs " + known
                     + ": run `applockctl migrate up`");

@@ -32,7 +32,7 @@ final class Waiting implements AutoCloseable {
     }
 
     /** Returns when a retry may succeed, or throws the refusal when the time is over. */
-    void untilFree(SQLException refusal) throws SQLException, InterruptedException {
+    <E extends Exception> void untilFree(E refusal) throws E, SQLException, InterruptedException {
         if (left() <= 0) {
             throw refusal;
         }
@@ -61,6 +61,8 @@ final class Waiting implements AutoCloseable {
             announced = true;
             locks.announce(object, owner, owner.operator(), most == null ? null : Rows.roundedUp(most));
             return false;
+        } catch (ContentionException error) {
+            return true;
         } catch (SQLException error) {
             busy(error);
             return true;

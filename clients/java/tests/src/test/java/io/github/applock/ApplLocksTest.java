@@ -206,8 +206,10 @@ class ApplLocksTest {
     void versionIsCompared() throws SQLException {
         installAnother("older", 0, "SELECT 'Y', 'NOTED', '', ''");
         ApplLocks locks = Server.POSTGRES.locks().schema("older");
-        assertThatThrownBy(() -> locks.note(object, "JDOE", null, "")).isInstanceOf(VersionException.class)
-                .hasMessageContaining("applockctl migrate up");
+        for (int i = 0; i < 2; i++) { // the first call is not the only one that compares
+            assertThatThrownBy(() -> locks.note(object, "JDOE", null, "")).isInstanceOf(VersionException.class)
+                    .hasMessageContaining("applockctl migrate up");
+        }
         Server.POSTGRES.execute("CREATE OR REPLACE FUNCTION older.appl_lock_version() RETURNS integer LANGUAGE sql AS 'SELECT 2'");
         assertThatThrownBy(locks::check).isInstanceOf(VersionException.class).hasMessageContaining("update io.github.applock");
         Server.POSTGRES.execute("CREATE OR REPLACE FUNCTION older.appl_lock_version() RETURNS integer LANGUAGE sql AS 'SELECT 1'");
@@ -246,7 +248,7 @@ class ApplLocksTest {
         assertThatThrownBy(() -> server.locks().get(new ApplObject("", "1"), desk, HOUR))
                 .isInstanceOfSatisfying(InvalidArgumentException.class, error -> {
                     assertThat(error.getSQLState()).isEqualTo(InvalidArgumentException.STATE);
-                    assertThat((Exception) error).hasMessage("get_appl_lock: p_object_type must not be empty").hasCauseInstanceOf(SQLException.class);
+                    assertThat(error).hasMessage("get_appl_lock: p_object_type must not be empty").hasCauseInstanceOf(SQLException.class);
                     assertThat(ApplLocks.isTransient(error)).isFalse();
                 });
     }

@@ -4,17 +4,19 @@ import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Proxy;
 import java.sql.Connection;
 import java.sql.PreparedStatement;
+import java.sql.SQLException;
 import java.sql.SQLRecoverableException;
 import java.util.concurrent.atomic.AtomicReference;
 import javax.sql.DataSource;
 
 /** A pool whose connection breaks off when a statement is answered: the database has done it, and the caller does not know. */
-final class Broken {
+public final class Broken {
     private final DataSource pool;
     private final AtomicReference<String> next = new AtomicReference<>("");
     private volatile Throwable error;
+    private volatile boolean done;
 
-    Broken(DataSource pool) {
+    public Broken(DataSource pool) {
         this.pool = pool;
     }
 
@@ -25,11 +27,21 @@ final class Broken {
 
     /** Has the next statement of a routine end with an exception. */
     void breakOff(String routine, Throwable exception) {
+        fail(routine, exception, true);
+    }
+
+    /** Has the next statement of a routine do nothing, because the object changed hands too often. */
+    public void contend(String routine) {
+        fail(routine, new SQLException(routine + ": contended", ContentionException.STATE), false);
+    }
+
+    private void fail(String routine, Throwable exception, boolean isDone) {
         error = exception;
+        done = isDone;
         next.set(routine);
     }
 
-    DataSource pool() {
+    public DataSource pool() {
         return wrapped(DataSource.class, pool);
     }
 
@@ -55,10 +67,11 @@ final class Broken {
     private PreparedStatement brokenOff(PreparedStatement statement) {
         return (PreparedStatement) Proxy.newProxyInstance(PreparedStatement.class.getClassLoader(), new Class<?>[] {PreparedStatement.class},
                 (proxy, method, arguments) -> {
+                    boolean fails = method.getName().equals("executeQuery");
                     try {
-                        return method.invoke(statement, arguments);
+                        return fails && !done ? null : method.invoke(statement, arguments);
                     } finally {
-                        if (method.getName().equals("executeQuery")) {
+                        if (fails) {
                             throw error;
                         }
                     }

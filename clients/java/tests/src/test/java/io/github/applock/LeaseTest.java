@@ -266,6 +266,23 @@ class LeaseTest {
         assertThat(server.locks().inquire(object)).isEmpty();
     }
 
+    /** Goal: contention costs a retry, and nothing else. Method: the database refuses a poll, a get and a release once. */
+    @ParameterizedTest
+    @EnumSource
+    void contentionIsRetried(Server server) throws Exception {
+        Broken broken = new Broken(server.pool());
+        try (Waiting waiting = new Waiting(ApplLocks.on(broken.pool()), object, new Owner("JDOE", ""), null)) {
+            broken.contend("poll_appl_locks");
+            waiting.untilFree(null);
+        }
+        broken.contend("get_appl_lock_row");
+        try (Lease lease = Leases.on(broken.pool()).waiting(null).acquire(object)) {
+            lease.check();
+            broken.contend("release_appl_lock_row");
+        }
+        assertThat(server.locks().inquire(object)).isEmpty();
+    }
+
     /** Goal: a mistake is told at once, and waits for nothing. Method: a ttl of parts of a second, and a blank name. */
     @Test
     void mistakesAreTold() {

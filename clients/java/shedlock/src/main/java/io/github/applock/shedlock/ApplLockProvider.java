@@ -1,6 +1,7 @@
 package io.github.applock.shedlock;
 
 import io.github.applock.Answer;
+import io.github.applock.ApplLockException;
 import io.github.applock.ApplLocks;
 import io.github.applock.ApplObject;
 import io.github.applock.Lease;
@@ -65,7 +66,7 @@ public final class ApplLockProvider implements ExtensibleLockProvider {
         ApplObject object = new ApplObject(objectType, configuration.getName());
         try {
             return leases.ttl(atMost(configuration)).tryAcquire(object).map(lease -> new Grant(configuration, lease));
-        } catch (SQLException error) {
+        } catch (SQLException | ApplLockException error) {
             if (ApplLocks.isTransient(error)) {
                 return Optional.empty();
             }
@@ -90,7 +91,7 @@ public final class ApplLockProvider implements ExtensibleLockProvider {
         for (int attempt = 1; ; attempt++) {
             try {
                 return step.take();
-            } catch (SQLException error) {
+            } catch (SQLException | ApplLockException error) {
                 if (attempt == ATTEMPTS || !ApplLocks.isTransient(error)) {
                     throw new LockException("Cannot " + what, error);
                 }

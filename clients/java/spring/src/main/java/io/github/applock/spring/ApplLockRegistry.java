@@ -1,5 +1,6 @@
 package io.github.applock.spring;
 
+import io.github.applock.ApplLockException;
 import io.github.applock.ApplLocks;
 import io.github.applock.ApplObject;
 import io.github.applock.Lease;
@@ -131,7 +132,7 @@ public final class ApplLockRegistry implements ExpirableLockRegistry, RenewableL
             if (lock.grant().lease.renew(wholeSeconds(customTtl))) {
                 return;
             }
-        } catch (SQLException error) {
+        } catch (SQLException | ApplLockException error) {
             throw new DataAccessResourceFailureException("Failed to renew " + lock.object, error);
         }
         throw new IllegalStateException("Could not renew " + lock.object + ": the grant has ended");
@@ -152,7 +153,7 @@ public final class ApplLockRegistry implements ExpirableLockRegistry, RenewableL
         private static void renew(Lease lease, Duration wanted) {
             try {
                 lease.renew(wanted); // not a lost one
-            } catch (SQLException error) {
+            } catch (SQLException | RuntimeException error) {
                 // The next one may succeed. If none does, isLost reports it.
             }
         }
@@ -325,7 +326,7 @@ public final class ApplLockRegistry implements ExpirableLockRegistry, RenewableL
                 }
                 lastUsed = System.nanoTime();
                 return lease.isPresent();
-            } catch (SQLException error) {
+            } catch (SQLException | ApplLockException error) {
                 if (ApplLocks.isTransient(error)) {
                     return false;
                 }
@@ -354,7 +355,7 @@ public final class ApplLockRegistry implements ExpirableLockRegistry, RenewableL
                     throw new ConcurrentModificationException("The lock " + object
                             + " had ended before it was released. What it protects may have been changed by others.");
                 }
-            } catch (SQLException error) {
+            } catch (SQLException | ApplLockException error) {
                 throw new DataAccessResourceFailureException("Failed to release " + object, error);
             } finally {
                 local.unlock();

@@ -3,6 +3,9 @@ package io.github.applock.hibernate;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.github.applock.ApplLocks;
+import io.github.applock.ApplObject;
+import io.github.applock.LostException;
 import io.github.applock.Server;
 import jakarta.persistence.EntityManager;
 import jakarta.persistence.EntityManagerFactory;
@@ -20,6 +23,7 @@ import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.LongStream;
 import javax.sql.DataSource;
+import org.hibernate.Session;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.springframework.context.annotation.AnnotationConfigApplicationContext;
@@ -80,6 +84,15 @@ class RegisterTest {
             throw new IllegalStateException("in vain");
         }
 
+        /** Issues an invoice under a lock that nobody has. */
+        @Transactional
+        public void issueAfterLoss() {
+            entities.persist(new Invoice(777, "lost"));
+            entities.flush();
+            entities.unwrap(Session.class).doWork(
+                    connection -> ApplLocks.in(connection).assertHeld(new ApplObject("number", "invoice"), "JDOE", 7));
+        }
+
         /** Issues an invoice as the register does, but for serialize: both have read before one of them writes. */
         @Transactional
         public void issueUnserialized(CyclicBarrier both) throws Exception {
@@ -131,6 +144,7 @@ class RegisterTest {
             numbersHaveNoGaps(register, work);
             unserializedNumbersClash(work);
             newestVersionStays(register, work);
+            lossRollsBack(work);
         });
     }
 
@@ -159,6 +173,13 @@ class RegisterTest {
             return null;
         };
         assertThatThrownBy(() -> atOnce(List.of(task, task))).isInstanceOf(ExecutionException.class);
+    }
+
+    /** Goal: a LostException passes Hibernate and Spring's transaction, which it rolls back. Method: an invoice that is written already. */
+    private static void lossRollsBack(Work work) {
+        List<Long> before = work.numbers();
+        assertThatThrownBy(work::issueAfterLoss).isInstanceOf(LostException.class);
+        assertThat(work.numbers()).isEqualTo(before);
     }
 
     /** Goal: a document is registered once, and the newest version stays. Method: versions in any order, of one that is not there yet. */

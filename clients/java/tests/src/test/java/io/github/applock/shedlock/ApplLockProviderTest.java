@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.github.applock.Answer;
 import io.github.applock.ApplLocks;
 import io.github.applock.ApplObject;
+import io.github.applock.Broken;
 import io.github.applock.Filter;
 import io.github.applock.HeldLock;
 import io.github.applock.Owner;
@@ -177,6 +178,20 @@ class ApplLockProviderTest {
             closed.close();
             assertThatThrownBy(() -> new ApplLockProvider(ApplLocks.on(closed), "job", STRANGER).lock(lockConfig(LOCK_NAME1)))
                     .isInstanceOf(LockException.class);
+        }
+
+        /** Goal: contention is a refusal, and costs an unlock a retry. Method: the database refuses each once. */
+        @Test
+        void contentionIsNoFailure() {
+            Broken broken = new Broken(server.pool());
+            ExtensibleLockProvider provider = new ApplLockProvider(broken.pool());
+            broken.contend("get_appl_lock_row");
+            assertThat(provider.lock(lockConfig(LOCK_NAME1))).isEmpty();
+            SimpleLock lock = provider.lock(lockConfig(LOCK_NAME1, Duration.ofHours(1), Duration.ofMinutes(10))).orElseThrow();
+            broken.contend("get_appl_lock_row");
+            lock.unlock();
+            assertLocked(LOCK_NAME1);
+            expire();
         }
 
         /** Goal: pools without autocommit lock, too. Method: another provider is refused. */

@@ -6,12 +6,14 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.github.applock.Answer;
 import io.github.applock.ApplLocks;
 import io.github.applock.ApplObject;
+import io.github.applock.Broken;
 import io.github.applock.HeldLock;
 import io.github.applock.InvalidArgumentException;
 import io.github.applock.LostException;
 import io.github.applock.Owner;
 import io.github.applock.Server;
 import com.zaxxer.hikari.HikariDataSource;
+import java.lang.reflect.Proxy;
 import java.sql.Connection;
 import java.sql.SQLException;
 import java.time.Duration;
@@ -35,6 +37,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.springframework.dao.CannotAcquireLockException;
+import org.springframework.scheduling.TaskScheduler;
 import org.springframework.scheduling.concurrent.ThreadPoolTaskScheduler;
 
 /**
@@ -391,6 +394,29 @@ class ApplLockRegistryTest {
         } finally {
             scheduler.shutdown();
         }
+    }
+
+    /** Goal: contention is a refused try, and no end of the renewals. Method: the database refuses each once; a scheduler whose task the test runs. */
+    @ParameterizedTest
+    @EnumSource
+    void contentionIsNoFailure(Server server) throws Exception {
+        Broken broken = new Broken(server.pool());
+        ApplLockRegistry registry = new ApplLockRegistry(broken.pool());
+        Runnable[] renewal = {null};
+        registry.setRenewalTaskScheduler((TaskScheduler) Proxy.newProxyInstance(
+                getClass().getClassLoader(), new Class<?>[] {TaskScheduler.class}, (proxy, method, arguments) -> {
+                    renewal[0] = (Runnable) arguments[0];
+                    return null;
+                }));
+        FencedLock lock = registry.obtain(key);
+        broken.contend("get_appl_lock_row");
+        assertThat(lock.tryLock()).isFalse();
+        assertThat(lock.tryLock()).isTrue();
+        broken.contend("renew_appl_locks");
+        renewal[0].run();
+        broken.contend("release_appl_lock_row");
+        lock.unlock();
+        assertThat(server.locks().inquire(object)).isEmpty();
     }
 
     /** Goal: locks that nobody holds are forgotten, and no others. Method: one of each. */

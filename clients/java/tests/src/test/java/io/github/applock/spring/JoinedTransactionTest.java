@@ -10,7 +10,6 @@ import io.agroal.api.configuration.supplier.AgroalDataSourceConfigurationSupplie
 import io.agroal.api.security.NamePrincipal;
 import io.agroal.api.security.SimplePassword;
 import io.agroal.narayana.NarayanaTransactionIntegration;
-import io.github.applock.Answer;
 import io.github.applock.ApplLocks;
 import io.github.applock.ApplObject;
 import io.github.applock.InvalidArgumentException;
@@ -32,15 +31,20 @@ import net.javacrumbs.shedlock.core.LockConfiguration;
 import net.javacrumbs.shedlock.support.LockException;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
+import org.springframework.context.annotation.AnnotationConfigApplicationContext;
+import org.springframework.context.annotation.Bean;
+import org.springframework.context.annotation.Configuration;
 import org.springframework.dao.CannotAcquireLockException;
-import org.springframework.dao.DataAccessException;
 import org.springframework.jdbc.core.ConnectionCallback;
 import org.springframework.jdbc.core.JdbcTemplate;
 import org.springframework.jdbc.datasource.DataSourceTransactionManager;
+import org.springframework.jdbc.datasource.DataSourceUtils;
 import org.springframework.jdbc.datasource.LazyConnectionDataSourceProxy;
 import org.springframework.jdbc.datasource.SingleConnectionDataSource;
 import org.springframework.jdbc.datasource.TransactionAwareDataSourceProxy;
 import org.springframework.transaction.PlatformTransactionManager;
+import org.springframework.transaction.annotation.EnableTransactionManagement;
+import org.springframework.transaction.annotation.Transactional;
 import org.springframework.transaction.jta.JtaTransactionManager;
 import org.springframework.transaction.support.TransactionTemplate;
 
@@ -176,34 +180,67 @@ class JoinedTransactionTest {
         }
     }
 
-    /** Goal: a loss is found behind JdbcTemplate, and rolls back. Method: the page's method, with the fence of a grant and of none. */
-    @ParameterizedTest
-    @EnumSource
-    void lossBehindJdbcTemplateRollsBack(Server server) throws Exception {
-        try (HikariDataSource pool = server.newPool(1, true)) {
-            DataSourceTransactionManager manager = new DataSourceTransactionManager(pool);
-            long fence = server.locks().get(object, desk, HOUR).fence();
-            assertThatThrownBy(() -> new TransactionTemplate(manager).executeWithoutResult(status -> {
-                assertHeld(new JdbcTemplate(pool), object, desk.operator(), fence);
-                new JdbcTemplate(pool).execute((ConnectionCallback<Answer>) own -> ApplLocks.in(own).get(data, desk, HOUR));
-                assertHeld(new JdbcTemplate(pool), object, desk.operator(), 7);
-            })).isInstanceOf(IllegalStateException.class).hasCauseInstanceOf(LostException.class);
-            assertThat(server.locks().inquire(data)).isEmpty();
-            assertThat(server.locks().inquire(object)).isPresent();
+    @Configuration
+    @EnableTransactionManagement
+    static class Context {
+        @Bean
+        DataSourceTransactionManager transactions(DataSource pool) {
+            return new DataSourceTransactionManager(pool);
+        }
+
+        @Bean
+        Orders orders(DataSource pool) {
+            return new Orders(new JdbcTemplate(pool));
         }
     }
 
-    private static void assertHeld(JdbcTemplate jdbc, ApplObject object, String operator, long fence) {
-        try {
+    static class Orders {
+        private final JdbcTemplate jdbc;
+
+        Orders(JdbcTemplate jdbc) {
+            this.jdbc = jdbc;
+        }
+
+        /** Pays an order under its lock. If that is lost, the LostException rolls back. */
+        @Transactional
+        public void pay(String id, String operator, long fence) {
+            jdbc.update("UPDATE orders SET state = 'paid' WHERE id = ?", id);
             jdbc.execute((ConnectionCallback<Void>) connection -> {
-                ApplLocks.in(connection).assertHeld(object, operator, fence);
+                ApplLocks.in(connection).assertHeld(new ApplObject("order", id), operator, fence);
                 return null;
             });
-        } catch (DataAccessException error) {
-            if (error.getCause() instanceof LostException lost) {
-                throw new IllegalStateException("somebody else may have " + object, lost); // unchecked, so that the transaction rolls back
-            }
-            throw error;
+        }
+
+        /** Does the same without a JdbcTemplate around the library. */
+        @Transactional
+        public void payByHand(String id, String operator, long fence) throws SQLException {
+            jdbc.update("UPDATE orders SET state = 'paid' WHERE id = ?", id);
+            ApplLocks.in(DataSourceUtils.getConnection(jdbc.getDataSource())).assertHeld(new ApplObject("order", id), operator, fence);
+        }
+
+        String state(String id) {
+            return jdbc.queryForObject("SELECT state FROM orders WHERE id = ?", String.class, id);
+        }
+    }
+
+    /** Goal: a LostException passes JdbcTemplate and Spring's transaction, which it rolls back. Method: a fence of no grant; then the right one. */
+    @ParameterizedTest
+    @EnumSource
+    void lossRollsBack(Server server) throws Exception {
+        server.execute("CREATE TABLE IF NOT EXISTS orders (id VARCHAR(36) PRIMARY KEY, state VARCHAR(10))",
+                "INSERT INTO orders VALUES ('" + object.id() + "', 'new')");
+        long fence = server.locks().get(object, desk, HOUR).fence();
+        try (AnnotationConfigApplicationContext context = new AnnotationConfigApplicationContext()) {
+            context.registerBean(DataSource.class, () -> server.newPool(1, true));
+            context.register(Context.class);
+            context.refresh();
+            Orders orders = context.getBean(Orders.class);
+            assertThatThrownBy(() -> orders.payByHand(object.id(), desk.operator(), 7)).isInstanceOf(LostException.class);
+            assertThat(orders.state(object.id())).isEqualTo("new");
+            assertThatThrownBy(() -> orders.pay(object.id(), desk.operator(), 7)).isInstanceOf(LostException.class);
+            assertThat(orders.state(object.id())).isEqualTo("new");
+            orders.pay(object.id(), desk.operator(), fence);
+            assertThat(orders.state(object.id())).isEqualTo("paid");
         }
     }
 }

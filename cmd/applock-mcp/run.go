@@ -16,6 +16,7 @@ import (
 
 	"github.com/applock/applock/applock"
 	"github.com/applock/applock/applock/open"
+	"github.com/applock/applock/cmd/internal/probes"
 	"github.com/applock/applock/cmd/internal/secret"
 )
 
@@ -176,8 +177,10 @@ func serve(ctx context.Context, f flags, around surroundings) error {
 	if err != nil {
 		return err
 	}
+	logger := secret.Logger(around.stderr, slog.LevelInfo)
+	watch := probes.New(logger)
 	byDSN := func(dsn string) (*applock.Client, error) {
-		return open.ByDSN(ctx, dsn, open.Config{Schema: f.schema, ConnectTimeout: f.timeout})
+		return open.ByDSN(ctx, dsn, open.Config{Schema: f.schema, ConnectTimeout: f.timeout, Logger: watch.Calls()})
 	}
 	closing := func(client *applock.Client) { _ = client.Close() } // an error at the end has no consequence
 	client, err := byDSN(f.dsn)
@@ -195,7 +198,7 @@ func serve(ctx context.Context, f flags, around surroundings) error {
 	l := locks{
 		client: client, roles: named, ofRoles: ofRoles, owner: applock.Owner{Operator: f.operator, Department: f.department},
 		ttl: f.ttl, longestTTL: f.longestTTL, timeout: f.timeout, mayTake: f.mayTake, files: spelled,
-		logger: secret.Logger(around.stderr, slog.LevelInfo), version: version(),
+		logger: logger, watch: watch, version: version(),
 	}
 	if f.web.listen != "" {
 		return serveWeb(ctx, f.web, l)

@@ -9,6 +9,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/applock/applock/applock"
+	"github.com/applock/applock/cmd/internal/probes"
 	"github.com/applock/applock/cmd/internal/roles"
 )
 
@@ -27,6 +28,7 @@ type locks struct {
 	mayTake bool
 	files   files
 	logger  *slog.Logger
+	watch   *probes.Watch
 	version string
 }
 

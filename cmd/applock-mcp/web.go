@@ -106,7 +106,9 @@ func serveWeb(ctx context.Context, f webFlags, l locks) error {
 		return err
 	}
 	l.logger.InfoContext(ctx, "applock-mcp listens", slog.String("address", "http://"+listener.Addr().String()+"/mcp"))
-	if err := roles.Serve(ctx, listener, f.handler(signIn, l), l.logger); err != nil {
+	l.watch.Serves(l.client, signIn)
+	_ = l.watch.Check(ctx) // logs the cause
+	if err := roles.Serve(ctx, listener, l.watch.Handler(f.handler(signIn, l)), l.logger); err != nil {
 		return fmt.Errorf("listen: %w", err)
 	}
 	return nil

@@ -229,3 +229,54 @@ func TestRolesByHTTP(t *testing.T) {
 		}
 	}
 }
+
+// Goal: a monitor needs no sign-in, and the issuer may come later. Method: the probes and the metrics of a server with passwords after a call, and of one
+// whose issuer cannot be reached.
+func TestMonitorsByHTTP(t *testing.T) {
+	t.Parallel()
+	p := onSQLite(t)
+	file := filepath.Join(t.TempDir(), "people")
+	if err := os.WriteFile(file, []byte("agent-1:hush\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	address := startedWeb(t, "--dsn", p.dsn, "--passwords", file)
+	fetch := func(address, page string) (int, string) {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, strings.TrimSuffix(address, "/mcp")+page, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		answered, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = answered.Body.Close() }()
+		text, err := io.ReadAll(answered.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return answered.StatusCode, string(text)
+	}
+	a, err := connectBy(t, address, signed{name: "agent-1", password: "hush"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.want(a.do("lock_get", arguments{"object": "file:a"}), applock.OutcomeAcquired, true)
+	for page, want := range map[string]int{"/livez": 200, "/readyz": 200, "/mcp": 401} {
+		if status, text := fetch(address, page); status != want {
+			t.Errorf("%s: %d %s", page, status, text)
+		}
+	}
+	_, text := fetch(address, "/metrics")
+	if !strings.Contains(text, `applock_database_calls_total{operation="get_appl_lock"} 1`) || strings.Contains(text, "agent-1") {
+		t.Errorf("the metrics are\n%s", text)
+	}
+	waiting := startedWeb(t, "--dsn", p.dsn, "--oidc-issuer", "http://127.0.0.1:1/", "--oidc-client", "x", "--address", "https://locks.example.com/mcp")
+	for page, want := range map[string]int{"/livez": 200, "/readyz": 503} {
+		if status, text := fetch(waiting, page); status != want {
+			t.Errorf("without an issuer %s: %d %s", page, status, text)
+		}
+	}
+	if _, err := connectBy(t, waiting, signed{header: map[string]string{"Authorization": "Bearer x"}}); err == nil || !strings.Contains(err.Error(), "Service Unavailable") {
+		t.Errorf("a token without an issuer: %v", err)
+	}
+}

@@ -44,8 +44,9 @@ session, prepared transaction or replication slot that has held a snapshot for l
 "verify" does.
 
 With --output json each line is an object. --output prometheus prints Prometheus' text format, for the
-textfile collector of the node exporter. Write it to another file and move that into place: see
-docs/watching.md.`,
+textfile collector of the node exporter. It also counts requests and viewers, the events of the history by
+kind, and rows to purge, each if the account may read it. Write it to another file and move that into place:
+see docs/watching.md.`,
 		Example: `  applockctl stats
   applockctl stats --type customer --department sales
   applockctl stats --output prometheus`,
@@ -69,7 +70,11 @@ func (a *app) stats(ctx context.Context, s session, request applock.StatsRequest
 	}
 	held := a.noteHeld(ctx, s)
 	if a.output == formatPrometheus {
-		_, err := io.WriteString(a.stdout, metricsOf(stats)+metricsOfHeld(held))
+		found, err := a.surplusOf(ctx, s, request)
+		if err != nil {
+			return err
+		}
+		_, err = io.WriteString(a.stdout, metricsOf(stats)+metricsOfSurplus(found)+metricsOfHeld(held))
 		return wrapWrite(err)
 	}
 	return printEach(a, countedLocks{}, stats, func(of applock.Stats) record { return countedLocks{of} })

@@ -21,6 +21,7 @@ import (
 	"github.com/applock/applock/applock/migrate"
 	"github.com/applock/applock/applock/open"
 	"github.com/applock/applock/cmd/applockctl/internal/table"
+	"github.com/applock/applock/cmd/internal/probes"
 	"github.com/applock/applock/cmd/internal/roles"
 	"github.com/applock/applock/cmd/internal/secret"
 	"github.com/applock/applock/internal/clients"
@@ -126,6 +127,8 @@ func (a *app) console(ctx context.Context, flags consoleFlags) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", operation, err)
 	}
+	watch := probes.New(a.consoleLog())
+	a.counted = watch.Calls()
 	return a.call(ctx, operation, func(ctx context.Context, s session) error {
 		if _, err := s.Version(ctx); err != nil && !passes(err) { // retrying mends no other error
 			return err
@@ -156,9 +159,11 @@ func (a *app) console(ctx context.Context, flags consoleFlags) error {
 		if flags.Header != "" { // hostile pages must not send requests through the proxy that signs people in
 			handler = console.ByItsName(flags.Address, a.consoleLog(), handler)
 		}
+		watch.Serves(s.Client, signIn)
+		_ = watch.Check(ctx) // logs the cause
 		answer := consoleAnswer{Outcome: outcomeListening, Address: a.consoleAddress(listener, signIn)}
 		err = a.answer(true, answer)
-		if failed := roles.Serve(ctx, listener, handler, a.consoleLog()); failed != nil {
+		if failed := roles.Serve(ctx, listener, watch.Handler(handler), a.consoleLog()); failed != nil {
 			return errors.Join(err, fmt.Errorf("%s: %w", operation, failed))
 		}
 		return errors.Join(err, ctx.Err())
@@ -183,7 +188,7 @@ func (a *app) consoleAddress(listener net.Listener, signIn console.SignIn) strin
 // roleOpener opens the client of a role. It fails at once where retrying mends nothing.
 func (a *app) roleOpener(ctx context.Context) func(dsn string) (*applock.Client, error) {
 	return func(dsn string) (*applock.Client, error) {
-		client, err := open.ByDSN(ctx, dsn, open.Config{Schema: a.schema, ConnectTimeout: time.Duration(a.timeout)})
+		client, err := open.ByDSN(ctx, dsn, open.Config{Schema: a.schema, ConnectTimeout: time.Duration(a.timeout), Logger: a.counted})
 		if err != nil {
 			return nil, err
 		}

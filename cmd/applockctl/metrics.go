@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -10,50 +11,95 @@ import (
 	"github.com/applock/applock/internal/inspect"
 )
 
-// metric is one name in the text format of Prometheus: https://prometheus.io/docs/instrumenting/exposition_formats/
-type metric struct {
-	name, help string
-	// samples adds the samples of one type and department. A duration without a value adds none, since 0 would be a value.
-	samples func(m *metricsText, stats applock.Stats)
+// metricsText is Prometheus' text format: https://prometheus.io/docs/instrumenting/exposition_formats/
+type metricsText struct{ text strings.Builder }
+
+// sample is a value with its labels, which are names and values in turn.
+type sample struct {
+	labels []string
+	value  int64
 }
 
-func metrics() []metric {
-	return []metric{
-		{"applock_locks", "Rows of the lock table: live locks, and free objects that have not been purged.", func(m *metricsText, stats applock.Stats) {
-			m.sample(stats, "live", stats.Live)
-			m.sample(stats, "expired", stats.Expired)
-		}},
-		{"applock_oldest_lock_age_seconds", "Time since the start of the oldest live grant.", func(m *metricsText, stats applock.Stats) {
-			if stats.Live > 0 {
-				m.sample(stats, "", table.WholeSeconds(stats.Oldest))
-			}
-		}},
-		{"applock_next_expiry_seconds", "Time until the next live lock ends unless it is renewed.", func(m *metricsText, stats applock.Stats) {
-			if stats.Live > 0 {
-				m.sample(stats, "", table.WholeSeconds(stats.NextExpiry))
-			}
-		}},
-		{"applock_waiters", "Operators who wait for a lock.", func(m *metricsText, stats applock.Stats) {
-			m.sample(stats, "", stats.Waiters)
-		}},
-		{"applock_longest_wait_seconds", "Time since the longest waiter began to wait.", func(m *metricsText, stats applock.Stats) {
-			if stats.Waiters > 0 {
-				m.sample(stats, "", table.WholeSeconds(stats.LongestWait))
-			}
-		}},
-	}
-}
-
-// metricsOf returns statistics in Prometheus' text format.
-func metricsOf(stats []applock.Stats) string {
-	var m metricsText
-	for _, metric := range metrics() {
-		m.begin(metric.name, metric.help)
-		for _, of := range stats {
-			metric.samples(&m, of)
+func (m *metricsText) family(name, help string, samples ...sample) {
+	fmt.Fprintf(&m.text, "# HELP %s %s\n# TYPE %s gauge\n", name, help, name)
+	for _, s := range samples {
+		var labels []string
+		for i := 0; i+1 < len(s.labels); i += 2 {
+			labels = append(labels, fmt.Sprintf(`%s="%s"`, s.labels[i], label(s.labels[i+1])))
 		}
+		m.text.WriteString(name)
+		if len(labels) > 0 {
+			m.text.WriteString("{" + strings.Join(labels, ",") + "}")
+		}
+		fmt.Fprintf(&m.text, " %d\n", s.value)
 	}
+}
+
+func label(value string) string {
+	return strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`).Replace(value)
+}
+
+// metricsOf returns statistics in Prometheus' text format. What there is none of has no sample.
+func metricsOf(stats []applock.Stats) string {
+	var locks, oldest, next, waiters, longest []sample
+	for _, of := range stats {
+		labels := []string{"type", of.ObjectType, "department", of.Department}
+		add := func(to *[]sample, count, value int64, more ...string) {
+			if count > 0 {
+				*to = append(*to, sample{append(labels[:len(labels):len(labels)], more...), value})
+			}
+		}
+		add(&locks, of.Live, of.Live, "state", "live")
+		add(&locks, of.Expired, of.Expired, "state", "expired")
+		add(&oldest, of.Live, table.WholeSeconds(of.Oldest))
+		add(&next, of.Live, table.WholeSeconds(of.NextExpiry))
+		add(&waiters, of.Waiters, of.Waiters)
+		add(&longest, of.Waiters, table.WholeSeconds(of.LongestWait))
+	}
+	var m metricsText
+	m.family("applock_locks", "Rows of the lock table: live locks, and free objects that have not been purged.", locks...)
+	m.family("applock_oldest_lock_age_seconds", "Time since the start of the oldest live grant.", oldest...)
+	m.family("applock_next_expiry_seconds", "Time until the next live lock ends unless it is renewed.", next...)
+	m.family("applock_waiters", "Operators who wait for a lock.", waiters...)
+	m.family("applock_longest_wait_seconds", "Time since the longest waiter began to wait.", longest...)
 	return m.text.String()
+}
+
+// metricsOfSurplus returns the rest in Prometheus' text format. What the account may not read has no family.
+func metricsOfSurplus(s surplus) string {
+	var m metricsText
+	if s.requests != nil {
+		m.family("applock_requests", "Operators who ask a holder for a lock.", samplesOf(s.requests)...)
+	}
+	if s.viewers != nil {
+		m.family("applock_viewers", "Operators who look at an object.", samplesOf(s.viewers)...)
+	}
+	if s.events != nil {
+		var events []sample
+		for _, each := range s.events {
+			events = append(events, sample{[]string{"event", each.Kind}, each.Rows})
+		}
+		m.family("applock_history_events", "Events in the history, by their kind.", events...)
+		var oldest []sample
+		if !s.oldestEvent.IsZero() {
+			oldest = append(oldest, sample{value: s.oldestEvent.Unix()})
+		}
+		m.family("applock_history_oldest_timestamp_seconds", "When the oldest event of the history happened, since 1970.", oldest...)
+	}
+	if s.stale != nil {
+		m.family("applock_rows_to_purge", "Rows of objects that have been free for 60 days, among the first 10,000 rows.", sample{value: s.stale.Rows})
+	}
+	m.family("applock_build_info", "Versions of applockctl and of the installed contract; the value is 1.",
+		sample{[]string{"version", s.version, "contract", strconv.Itoa(s.contract)}, 1})
+	return m.text.String()
+}
+
+func samplesOf(counted []counted) []sample {
+	var samples []sample
+	for _, c := range counted {
+		samples = append(samples, sample{[]string{"type", c.objectType, "department", c.department}, c.rows})
+	}
+	return samples
 }
 
 // metricsOfHeld returns the age of the oldest held snapshot in Prometheus' text format: 0 if there is none, no sample if it cannot be seen.
@@ -67,38 +113,11 @@ func metricsOfHeld(held *inspect.HeldRows) string {
 		oldest, transactions = max(oldest, holder.Age), max(transactions, holder.Transactions)
 	}
 	var m metricsText
-	for _, metric := range []struct {
-		name, help string
-		value      int64
-	}{
-		{"applock_held_snapshot_seconds", "Age of the oldest snapshot or transaction for which the server keeps old versions of rows.", table.WholeSeconds(oldest)},
-		{"applock_held_snapshot_transactions", "Transactions that have begun since then; 0 where the server does not count them.", transactions},
-		{"applock_kept_versions", "Old versions that the server keeps: dead rows of appl_lock, or the history list of InnoDB.", held.Kept},
-	} {
-		m.begin(metric.name, metric.help)
-		fmt.Fprintf(&m.text, "%s %d\n", metric.name, metric.value)
-	}
+	m.family("applock_held_snapshot_seconds", "Age of the oldest snapshot or transaction for which the server keeps old versions of rows.",
+		sample{value: table.WholeSeconds(oldest)})
+	m.family("applock_held_snapshot_transactions", "Transactions that have begun since then; 0 where the server does not count them.",
+		sample{value: transactions})
+	m.family("applock_kept_versions", "Old versions that the server keeps: dead rows of appl_lock, or the history list of InnoDB.",
+		sample{value: held.Kept})
 	return m.text.String()
-}
-
-type metricsText struct {
-	text strings.Builder
-	name string
-}
-
-func (m *metricsText) begin(name, help string) {
-	m.name = name
-	fmt.Fprintf(&m.text, "# HELP %s %s\n# TYPE %s gauge\n", name, help, name)
-}
-
-func (m *metricsText) sample(stats applock.Stats, state string, value int64) {
-	fmt.Fprintf(&m.text, `%s{type="%s",department="%s"`, m.name, label(stats.ObjectType), label(stats.Department))
-	if state != "" {
-		fmt.Fprintf(&m.text, `,state="%s"`, state)
-	}
-	fmt.Fprintf(&m.text, "} %d\n", value)
-}
-
-func label(value string) string {
-	return strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`).Replace(value)
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"math"
 	"runtime/debug"
 	"slices"
@@ -37,6 +38,8 @@ type app struct {
 	dsnFlag *pflag.Flag
 	schema  string
 	timeout duration
+	// counted is told of each call of a client; nil for nobody.
+	counted *slog.Logger
 
 	output format
 	// wide and utc change tables; quiet prints only what needs attention.
@@ -353,7 +356,7 @@ func (a *app) call(ctx context.Context, operation string, run func(context.Conte
 	if err != nil {
 		return fmt.Errorf("%s: %w", operation, err)
 	}
-	client, err := open.ByDSN(ctx, dsn, open.Config{Schema: a.schema, ConnectTimeout: time.Duration(a.timeout)})
+	client, err := open.ByDSN(ctx, dsn, open.Config{Schema: a.schema, ConnectTimeout: time.Duration(a.timeout), Logger: a.counted})
 	if err != nil {
 		return fmt.Errorf("%s: %w", operation, err)
 	}

@@ -24,6 +24,9 @@ type Surroundings = migrate.Surroundings
 // StaleLocks count rows whose objects have long been free.
 type StaleLocks = migrate.StaleLocks
 
+// EventCount is how many events of a kind the history has.
+type EventCount = migrate.EventCount
+
 // LookForHolders returns the sessions and the like that keep the server from removing old versions of rows. It changes nothing. Its error is
 // ErrPrivilege of package applock unless the account is in pg_monitor on PostgreSQL, or has PROCESS on MySQL and MariaDB. On SQLite and Db2 it
 // is errors.ErrUnsupported.
@@ -43,6 +46,12 @@ func LookForStale(ctx context.Context, driver db.Driver, freeFor time.Duration) 
 	return ask(ctx, driver, "stale", func(ctx context.Context, target migrate.Target) (StaleLocks, error) {
 		return migrate.LookForStale(ctx, target, freeFor)
 	})
+}
+
+// CountEvents counts the history by the kind of its events. It reads the whole history; the account needs the right to the view
+// appl_lock_history.
+func CountEvents(ctx context.Context, driver db.Driver) ([]EventCount, error) {
+	return ask(ctx, driver, "events", migrate.CountEvents)
 }
 
 // ask asks the driver's database, and explains an error.

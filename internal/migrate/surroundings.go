@@ -81,6 +81,19 @@ func LookForStale(ctx context.Context, target Target, freeFor time.Duration) (St
 	return found, target.Interpret(ctx, err)
 }
 
+// EventCount is how many events of a kind the history has.
+type EventCount struct {
+	Kind string
+	Rows int64
+}
+
+// CountEvents counts the history by the kind of its events, in the order of the kinds. It reads the whole history.
+func CountEvents(ctx context.Context, target Target) ([]EventCount, error) {
+	counts, err := Read(ctx, target.DB, func(c *EventCount) []any { return []any{&c.Kind, &c.Rows} },
+		"SELECT event, COUNT(*) FROM "+target.Qualify("appl_lock_history")+" GROUP BY event ORDER BY event")
+	return counts, target.Interpret(ctx, err)
+}
+
 // Schemas returns the schemas with applock, or none on products without such a query.
 func Schemas(ctx context.Context, target Target) ([]string, error) {
 	if target.Schemas == "" {

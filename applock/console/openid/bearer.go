@@ -38,12 +38,18 @@ func NewBearer(ctx context.Context, config Config, metadata string) (*Bearer, er
 	return bearer, nil
 }
 
+// Ready is [SignIn.Ready].
+func (b *Bearer) Ready(ctx context.Context) error { return b.signIn.Ready(ctx) }
+
 // Identify returns the person of a request's token.
 func (b *Bearer) Identify(r *http.Request) (console.Person, error) {
 	none := &console.RefusedError{Status: http.StatusUnauthorized, Challenge: b.challenge, Reason: "Send a bearer token of the issuer."}
 	scheme, token, found := strings.Cut(r.Header.Get("Authorization"), " ")
 	if !found || !strings.EqualFold(scheme, "Bearer") {
 		return console.Person{}, none
+	}
+	if err := b.signIn.awake(r.Context()); err != nil {
+		return console.Person{}, err
 	}
 	person, _, err := b.signIn.verified(r.Context(), strings.TrimSpace(token))
 	if err != nil {

@@ -73,10 +73,17 @@ type Config struct {
 // SignIn identifies people by a random cookie. Sessions are in memory. After a restart the browser signs in again, without a question to
 // the person while the issuer's own session lasts.
 type SignIn struct {
-	oauth    oauth2.Config
-	verifier *oidc.IDTokenVerifier
-	client   *http.Client
-	claim    string
+	issuer string
+	client *http.Client
+	// discovering guards the reading of the issuer's discovery document. Endpoint of oauth and verifier are set with it, once.
+	discovering sync.Mutex
+	oauth       oauth2.Config
+	verifier    *oidc.IDTokenVerifier
+	// failed is when the last reading failed, with unread.
+	failed time.Time
+	unread error
+
+	claim string
 	// rolesClaim is empty if roles are not used.
 	rolesClaim string
 	session    time.Duration
@@ -97,17 +104,14 @@ type SignIn struct {
 var _ console.Sessions = (*SignIn)(nil)
 
 // New reads the issuer's discovery document. It returns *applock.InvalidError (ErrInvalid) for an invalid Config, and the cause if the
-// issuer cannot be read. ctx bounds that read only.
+// document is not there, or not that issuer's. An issuer that does not answer, or answers with a status of 500 or more, is no error: until it
+// answers people who sign in are told to try again, and [SignIn.Ready] returns the cause. ctx bounds that read only.
 func New(ctx context.Context, config Config) (*SignIn, error) {
 	address, err := config.check()
 	if err != nil {
 		return nil, err
 	}
 	config.Client = cmp.Or(config.Client, http.DefaultClient)
-	provider, err := oidc.NewProvider(oidc.ClientContext(ctx, config.Client), config.Issuer)
-	if err != nil {
-		return nil, fmt.Errorf("openid: the issuer: %w", err)
-	}
 	seal, err := newSeal()
 	if err != nil {
 		return nil, fmt.Errorf("openid: %w", err)
@@ -116,19 +120,71 @@ func New(ctx context.Context, config Config) (*SignIn, error) {
 	// Cookies ignore ports and cannot rely on paths, so the name contains a digest of the console's address.
 	sum := sha256.Sum256([]byte(returns))
 	name := "__Host-applock-" + hex.EncodeToString(sum[:4])
-	return &SignIn{
+	signIn := &SignIn{
+		issuer: config.Issuer,
 		oauth: oauth2.Config{
-			ClientID: config.ClientID, ClientSecret: config.ClientSecret, Endpoint: provider.Endpoint(), RedirectURL: returns,
+			ClientID: config.ClientID, ClientSecret: config.ClientSecret, RedirectURL: returns,
 			Scopes: append([]string{oidc.ScopeOpenID, "profile", "email"}, config.Scopes...),
 		},
-		verifier: provider.Verifier(&oidc.Config{ClientID: config.ClientID}),
-		client:   config.Client,
-		claim:    cmp.Or(config.Claim, DefaultClaim), rolesClaim: config.RolesClaim,
+		client: config.Client,
+		claim:  cmp.Or(config.Claim, DefaultClaim), rolesClaim: config.RolesClaim,
 		session: cmp.Or(config.Session, DefaultSession), recheck: cmp.Or(config.Recheck, DefaultRecheck),
 		cookie: name, pendingCookie: name + "-signing-in-",
 		now:      time.Now,
 		sessions: newKept[*session](), seal: seal, used: newKept[struct{}](),
-	}, nil
+	}
+	err = signIn.discover(ctx)
+	if err != nil && (ctx.Err() != nil || !isDown(err)) {
+		return nil, err
+	}
+	return signIn, nil
+}
+
+// Ready returns nil once the issuer's discovery document has been read, and until then tries to read it, at most every two seconds.
+func (s *SignIn) Ready(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, askLimit)
+	defer cancel()
+	return s.discover(ctx)
+}
+
+// Sessions returns the number of sessions.
+func (s *SignIn) Sessions() int { return s.sessions.count(s.now()) }
+
+// discoverAgain is the pause after an issuer that did not answer.
+const discoverAgain = 2 * time.Second
+
+func (s *SignIn) discover(ctx context.Context) error {
+	s.discovering.Lock()
+	defer s.discovering.Unlock()
+	if s.verifier != nil {
+		return nil
+	}
+	if s.unread != nil && s.now().Sub(s.failed) < discoverAgain {
+		return s.unread
+	}
+	provider, err := oidc.NewProvider(oidc.ClientContext(ctx, s.client), s.issuer)
+	if err != nil {
+		s.failed, s.unread = s.now(), fmt.Errorf("openid: the issuer: %w", err)
+		return s.unread
+	}
+	s.oauth.Endpoint, s.verifier = provider.Endpoint(), provider.Verifier(&oidc.Config{ClientID: s.oauth.ClientID})
+	return nil
+}
+
+// isDown reports whether an issuer may answer later: it could not be reached, or has failed. go-oidc begins that error with the status.
+func isDown(err error) bool {
+	_, unreachable := errors.AsType[*url.Error](err)
+	return unreachable || strings.HasPrefix(errors.Unwrap(err).Error(), "5")
+}
+
+// awake refuses a sign-in while the issuer does not answer.
+func (s *SignIn) awake(ctx context.Context) error {
+	if s.Ready(context.WithoutCancel(ctx)) == nil { // it is for everybody, and this browser may go
+		return nil
+	}
+	return &console.RefusedError{
+		Status: http.StatusServiceUnavailable, RetryAfter: discoverAgain, Reason: "The issuer, where people sign in, does not answer. Try again in a few seconds.",
+	}
 }
 
 // check validates the configuration and returns the console's address.
@@ -177,6 +233,9 @@ var errEmpty = errors.New("the sign-in is empty: make it with New")
 func (s *SignIn) Begin(w http.ResponseWriter, r *http.Request, page string) (location string, err error) {
 	if s.now == nil {
 		return "", errEmpty
+	}
+	if err := s.awake(r.Context()); err != nil {
+		return "", err
 	}
 	a := attempt{state: rand.Text(), nonce: rand.Text(), proof: oauth2.GenerateVerifier(), page: page, until: s.now().Add(signingIn)}
 	s.makeRoom(w, r)
@@ -237,6 +296,9 @@ func (s *SignIn) Finish(w http.ResponseWriter, r *http.Request) (page string, er
 
 // begin exchanges the code for a token, verifies it, and returns a session of its person.
 func (s *SignIn) begin(ctx context.Context, code string, a attempt) (*session, error) {
+	if err := s.awake(ctx); err != nil {
+		return nil, err
+	}
 	answer, err := s.oauth.Exchange(ctx, code, oauth2.VerifierOption(a.proof))
 	if _, is := errors.AsType[*oauth2.RetrieveError](err); is {
 		return nil, refused("The issuer has not accepted this sign-in. Sign in again.")
@@ -375,6 +437,18 @@ func (k *kept[T]) first(word string, until, now time.Time) bool {
 	var none T
 	k.add(word, none, until, now)
 	return true
+}
+
+// count returns the number of values that have not expired.
+func (k *kept[T]) count(now time.Time) (count int) {
+	k.mutex.Lock()
+	defer k.mutex.Unlock()
+	for _, each := range k.of {
+		if now.Before(each.until) {
+			count++
+		}
+	}
+	return count
 }
 
 func (k *kept[T]) add(word string, value T, until, now time.Time) {

@@ -55,6 +55,16 @@ func Tmux(t testing.TB) string {
 	return path
 }
 
+// Promtool returns the path of Prometheus' promtool in PATH. Without it the test ends as in Require.
+func Promtool(t testing.TB) string {
+	t.Helper()
+	path, err := exec.LookPath("promtool")
+	if err != nil {
+		missing(t, "promtool", "there is no promtool in PATH: install Debian's package prometheus")
+	}
+	return path
+}
+
 // Applockctl returns the path of the program applockctl in a new folder. The program is as users get it, but without debugging information.
 // go run keeps what it has linked, so only the first of all tests waits for the linker.
 func Applockctl(t testing.TB) string {

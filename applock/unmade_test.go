@@ -20,7 +20,6 @@ import (
 
 	"github.com/applock/applock/applock"
 	"github.com/applock/applock/applock/console"
-	"github.com/applock/applock/applock/console/openid"
 	"github.com/applock/applock/applock/db2"
 	"github.com/applock/applock/applock/lease"
 	"github.com/applock/applock/applock/lease/getlock"
@@ -34,7 +33,7 @@ import (
 	"github.com/applock/applock/applock/sqlite"
 )
 
-// exports are the exported functions of each package, and pointers to the zero value of each exported type that has methods.
+// exports are the exported functions of each package that is no adapter and needs no further module, and pointers to the zero value of each exported type that has methods.
 func exports() map[string]map[string]any {
 	return map[string]map[string]any{
 		".": {
@@ -50,7 +49,6 @@ func exports() map[string]map[string]any {
 			"Local": console.Local, "PersonOf": console.PersonOf, "Basic": console.Basic, "TrustedHeader": console.TrustedHeader,
 			"LocalSignIn": &console.LocalSignIn{}, "RefusedError": &console.RefusedError{},
 		},
-		"console/openid":  {"New": openid.New, "NewBearer": openid.NewBearer, "Bearer": &openid.Bearer{}, "SignIn": &openid.SignIn{}},
 		"db2":             {"New": db2.New},
 		"lease":           {"New": lease.New, "Leases": &lease.Leases{}},
 		"lease/getlock":   {"New": getlock.New, "Name": getlock.Name},

@@ -540,3 +540,16 @@ func TestBearer(t *testing.T) {
 		t.Errorf("a good token is %q, %v", person.Name, err)
 	}
 }
+
+// Goal: a sign-in that nobody has made signs nobody in, and says so.
+func TestEmptySignIn(t *testing.T) {
+	t.Parallel()
+	var signIn SignIn
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil)
+	if _, err := signIn.Begin(httptest.NewRecorder(), r, ""); err == nil {
+		t.Error("it has begun")
+	}
+	if person, err := signIn.Identify(r); err == nil {
+		t.Errorf("%+v is signed in", person)
+	}
+}

@@ -6,7 +6,7 @@ import re
 from mkdocs.structure.files import File
 
 ROOT = pathlib.Path(__file__).parents[2]
-PAGES = ["*.md", "docs/*.md", "docs/*/*.svg", "docs/*/*.png", "procedures/*.md", "clients/*.md", "clients/*/*.md", "bench/*.md", "verification/*.md", "testdata/*/*.md"]
+PAGES = ["*.md", "docs/*.md", "docs/*/*.svg", "docs/*/*.png", "procedures/*.md", "clients/*.md", "clients/*/*.md", "bench/*.md", "verification/*.md", "verification/*/*.md", "testdata/*/*.md"]
 # The content is as wide as a line of code.
 STYLE = """.md-grid { max-width: 74rem; }
 /* On a telephone a drawing keeps its size and is scrolled, so that its text can be read. */

@@ -119,16 +119,7 @@ func TestOneRequestByHTTP(t *testing.T) {
 		r.Header.Set("Mcp-Protocol-Version", version)
 		r.Header.Set("Mcp-Method", "tools/call")
 		r.Header.Set("Mcp-Name", "lock_get")
-		answered, err := http.DefaultClient.Do(r)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer func() { _ = answered.Body.Close() }()
-		text, err := io.ReadAll(answered.Body)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return answered, string(text)
+		return answerTo(t, r)
 	}
 	const params = `"name":"lock_get","arguments":{"object":"file:a"}`
 	old := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{` + params + `}}`
@@ -230,6 +221,21 @@ func TestRolesByHTTP(t *testing.T) {
 	}
 }
 
+// answerTo sends a request, and returns the answer and its whole text.
+func answerTo(t *testing.T, r *http.Request) (*http.Response, string) {
+	t.Helper()
+	answered, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = answered.Body.Close() }()
+	text, err := io.ReadAll(answered.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return answered, string(text)
+}
+
 // Goal: a monitor needs no sign-in, and the issuer may come later. Method: the probes and the metrics of a server with passwords after a call, and of one
 // whose issuer cannot be reached.
 func TestMonitorsByHTTP(t *testing.T) {
@@ -245,16 +251,8 @@ func TestMonitorsByHTTP(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		answered, err := http.DefaultClient.Do(r)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer func() { _ = answered.Body.Close() }()
-		text, err := io.ReadAll(answered.Body)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return answered.StatusCode, string(text)
+		answered, text := answerTo(t, r)
+		return answered.StatusCode, text
 	}
 	a, err := connectBy(t, address, signed{name: "agent-1", password: "hush"})
 	if err != nil {

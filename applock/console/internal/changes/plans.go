@@ -454,10 +454,13 @@ func (a *Answers) keep(person string, v pages.View) (id string) {
 	return id
 }
 
-// once does a plan, and keeps its answer. The second confirmation of the same plan waits for the first, and gets the same answer. What has failed is
-// done again.
+// once does a plan, and keeps its answer. The second confirmation of the same plan waits for the first, and gets the same answer. What has failed,
+// and what comes from no plan, is done again.
 func (a *Answers) once(by confirmation, do func() (pages.View, error)) (id string, err error) {
-	done := a.confirmedBy(by)
+	done := &confirmed{}
+	if by.plan != "" {
+		done = a.confirmedBy(by)
+	}
 	done.mutex.Lock()
 	defer done.mutex.Unlock()
 	if done.answer == "" {
@@ -473,7 +476,7 @@ func (a *Answers) once(by confirmation, do func() (pages.View, error)) (id strin
 func (a *Answers) confirmedBy(by confirmation) *confirmed {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
-	if a.confirmed[by] == nil || by.plan == "" { // a form that comes from no plan
+	if a.confirmed[by] == nil {
 		if len(a.confirmations) == answersKept {
 			delete(a.confirmed, a.confirmations[0])
 			a.confirmations = a.confirmations[1:]

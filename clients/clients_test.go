@@ -73,6 +73,7 @@ func languages() []*language {
 				{name: "psycopg2", products: []string{onPostgres}},
 				{name: "asyncpg", products: []string{onPostgres}, pageOnly: true},
 				{name: "PyMySQL", products: mysqlAndMariaDB},
+				{name: "mysqlclient", products: mysqlAndMariaDB},
 				{name: "mysql-connector-python", products: mysqlAndMariaDB},
 			},
 		},

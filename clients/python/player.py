@@ -58,6 +58,9 @@ def connect(driver, **options):
     if driver == "PyMySQL":
         import pymysql
         return pymysql.connect(**settings)
+    if driver == "mysqlclient":
+        import MySQLdb
+        return MySQLdb.connect(**settings)
     import mysql.connector
     return mysql.connector.connect(**settings)
 

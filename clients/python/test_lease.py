@@ -340,7 +340,7 @@ def server_id(connection):
     """What the server calls a connection."""
     if DRIVER.startswith("psycopg"):
         return connection.info.backend_pid
-    return connection.thread_id() if DRIVER == "PyMySQL" else connection.connection_id
+    return connection.thread_id() if DRIVER in ("PyMySQL", "mysqlclient") else connection.connection_id
 
 
 def test_a_connection_that_is_cut_is_replaced(locks, connection):

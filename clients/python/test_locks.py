@@ -135,6 +135,15 @@ def hostile():
         yield {"conv": pymysql.converters.encoders}
         yield {"use_unicode": False}
         yield {"init_command": "SET time_zone = '+05:45'"}
+    elif DRIVER == "mysqlclient":
+        import MySQLdb.converters
+        import MySQLdb.cursors
+        for cursor in (MySQLdb.cursors.DictCursor, MySQLdb.cursors.SSCursor, MySQLdb.cursors.SSDictCursor,
+                       objects_of(MySQLdb.cursors.Cursor)):
+            yield {"cursorclass": cursor}
+        yield {"conv": {kind: encode for kind, encode in MySQLdb.converters.conversions.items() if isinstance(kind, type)}}
+        yield {"use_unicode": False}
+        yield {"init_command": "SET time_zone = '+05:45'"}
     else:
         import mysql.connector.conversion
 
@@ -344,7 +353,7 @@ def test_what_is_no_connection_is_refused():
 if not ASYNC:
     SQLALCHEMY = {
         "psycopg": "postgresql+psycopg", "psycopg2": "postgresql+psycopg2", "PyMySQL": "mysql+pymysql",
-        "mysql-connector-python": "mysql+mysqlconnector",
+        "mysqlclient": "mysql+mysqldb", "mysql-connector-python": "mysql+mysqlconnector",
     }
 
     def engine():
@@ -418,11 +427,11 @@ if not ASYNC:
                 raising = "DO $$ BEGIN RAISE EXCEPTION USING ERRCODE = 'LK003'; END $$" if POSTGRES else "SIGNAL SQLSTATE 'LK003'"
 
                 class Raising:
+                    def __getattr__(self, name):
+                        return getattr(cursor, name)
+
                     def execute(self, statement, arguments):
                         cursor.execute(raising)
-
-                    def close(self):
-                        cursor.close()
 
                 return Raising()
 

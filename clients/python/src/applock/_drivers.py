@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from collections.abc import Callable
 from inspect import iscoroutinefunction
@@ -31,12 +32,14 @@ def driver_of(connection: Any, dialect: str | None) -> Driver:
         return Driver(inner, True, False, lambda: inner.cursor(cursor_factory=named("psycopg2.extensions.cursor")))
     if is_a(inner, "pymysql.connections.Connection"):
         return Driver(inner, False, False, lambda: named("pymysql.cursors.Cursor")(inner))
+    if is_a(inner, "MySQLdb.connections.Connection"):  # mysqlclient
+        return Driver(inner, False, False, lambda: named("MySQLdb.cursors.Cursor")(inner))
     if is_a(inner, "mysql.connector.abstracts.MySQLConnectionAbstract"):
         return Driver(inner, False, False, inner.cursor)
     if dialect is None:
         raise InvalidArgument(
-            f"{type(connection).__qualname__} is no connection of psycopg, psycopg2, PyMySQL or mysql-connector-python: "
-            'if it works like one, say dialect="postgres" or dialect="mysql"', "dialect")
+            f"{type(connection).__qualname__} is no connection of psycopg, psycopg2, PyMySQL, mysqlclient or "
+            'mysql-connector-python: if it works like one, say dialect="postgres" or dialect="mysql"', "dialect")
     if dialect not in ("postgres", "mysql"):
         raise InvalidArgument(f'dialect must be "postgres" or "mysql", not {dialect!r}', "dialect")
     if not callable(getattr(inner, "cursor", None)) or iscoroutinefunction(inner.cursor):
@@ -55,8 +58,18 @@ def is_a(connection: Any, path: str) -> bool:
     return kind is not None and isinstance(connection, kind)
 
 
+def add_sqlstate(error: Any, cursor: Any) -> None:
+    """Note the SQLSTATE in an error of mysqlclient, where only the connection has it, until the next statement."""
+    last = getattr(getattr(cursor, "connection", None), "sqlstate", None)
+    if callable(last):
+        with contextlib.suppress(Exception):  # the connection may be closed
+            error.sqlstate = last()
+
+
 def begun(connection: Any) -> bool:
     """Report whether a transaction has begun."""
+    if is_a(connection, "MySQLdb.connections.Connection"):
+        return begun_in_mysqlclient(connection)
     if hasattr(connection, "info"):  # psycopg and psycopg2
         return bool(connection.info.transaction_status != 0)
     if hasattr(connection, "get_autocommit"):  # PyMySQL
@@ -66,8 +79,26 @@ def begun(connection: Any) -> bool:
     raise InvalidArgument("whether a transaction is open cannot be told: give the driver's own connection", "connection")
 
 
+def begun_in_mysqlclient(connection: Any) -> bool:
+    """The driver does not tell. With autocommit only a transaction keeps a savepoint; without it only a transaction refuses its own settings."""
+    has_autocommit = autocommits(connection)
+    try:
+        if has_autocommit:
+            connection.query("SAVEPOINT applock_begun")
+            connection.query("RELEASE SAVEPOINT applock_begun")
+        else:
+            connection.query("SET TRANSACTION READ WRITE")
+    except named("MySQLdb.Error") as error:
+        if error.args[0] not in (1305, 1568):
+            raise
+        return not has_autocommit
+    return has_autocommit
+
+
 def lasts(connection: Any) -> bool:
     """Report whether the next statement is in a transaction that continues after it."""
+    if hasattr(connection, "get_autocommit") and not connection.get_autocommit():  # without asking the server
+        return True
     return begun(connection) or not autocommits(connection)
 
 

@@ -57,7 +57,7 @@ MISSING = {"42883", "3F000", "42P01", 1305, 1146}
 
 def codes(error: BaseException) -> set[Any]:
     """The SQLSTATE and the error number of a driver's error."""
-    first = error.args[0] if error.args and isinstance(error.args[0], int) else None  # PyMySQL
+    first = error.args[0] if error.args and isinstance(error.args[0], int) else None  # PyMySQL, mysqlclient
     return {getattr(error, name, None) for name in ("sqlstate", "pgcode", "errno")} | {first}
 
 

@@ -11,7 +11,7 @@ from typing import Any, Concatenate, Generic, Literal, NoReturn, ParamSpec, Type
 from . import _answers as answers
 from ._answers import Answer, Grant, Lock, Permit, Row
 from ._arguments import Id, Seconds, flag, number, page, seconds, target, text
-from ._drivers import driver_of, lasts
+from ._drivers import add_sqlstate, driver_of, lasts
 from ._errors import InvalidArgument, WrongVersion, own_error
 
 P = ParamSpec("P")
@@ -366,7 +366,7 @@ class Operations:
 
 
 class Locks(Operations):
-    """The operations on a connection of psycopg, psycopg2, PyMySQL or mysql-connector-python, which may come from a pool or a wrapper.
+    """The operations on a connection of psycopg, psycopg2, PyMySQL, mysqlclient or mysql-connector-python, which may come from a pool or a wrapper.
 
     The connection and the transaction are yours: a method's effect is final when you commit, or at once with autocommit. For a
     connection of another driver set ``dialect`` to ``"postgres"`` or ``"mysql"``. ``schema`` is where the procedures are, if not in
@@ -388,6 +388,7 @@ class Locks(Operations):
             while not self._driver.postgres and cursor.nextset():
                 pass
         except Exception as error:
+            add_sqlstate(error, cursor)
             refuse(error)
         finally:
             cursor.close()

@@ -20,12 +20,12 @@ public record Answer(
         boolean granted, Outcome outcome, Optional<Owner> holder, long fence, Instant acquired, Instant expires, long secondsLeft,
         String note) {
 
-    static Answer of(String operation, Outcome outcome, Owner holder) throws VersionException {
+    static Answer of(String operation, Outcome outcome, Owner holder) {
         return of(operation, outcome, holder, 0, null, null, 0, "");
     }
 
     static Answer of(String operation, Outcome outcome, Owner holder, long fence, Instant acquired, Instant expires, long secondsLeft,
-            String note) throws VersionException {
+            String note) {
         return new Answer(outcome.grants(operation), outcome, holder.known(), fence, acquired, expires, secondsLeft, note);
     }
 }

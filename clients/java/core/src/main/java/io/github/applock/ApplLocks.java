@@ -323,8 +323,7 @@ public final class ApplLocks {
      * @throws SQLException as documented at the class
      */
     public void assertHeld(ApplObject object, String operator, Number fence) throws SQLException {
-        calls.inTransaction("assert_appl_lock");
-        calls.one("assert_appl_lock_row", row -> null, object.type(), object.id(), operator, fence);
+        calls.within("assert_appl_lock_row", object.type(), object.id(), operator, fence);
     }
 
     /**
@@ -336,8 +335,7 @@ public final class ApplLocks {
      * @throws SQLException as documented at the class
      */
     public void serialize(ApplObject object) throws SQLException {
-        calls.inTransaction("serialize_appl_lock");
-        calls.one("serialize_appl_lock_row", row -> null, object.type(), object.id());
+        calls.within("serialize_appl_lock_row", object.type(), object.id());
     }
 
     /**

@@ -51,13 +51,6 @@ final class Calls {
         }
     }
 
-    void inTransaction(String operation) throws SQLException {
-        if (connection == null || connection.getAutoCommit()) {
-            throw new InvalidArgumentException(
-                    operation + " needs a transaction, which a pool or a connection with autocommit has not", null);
-        }
-    }
-
     interface Reader<T> {
         T read(ResultSet row) throws SQLException;
     }
@@ -67,13 +60,16 @@ final class Calls {
     }
 
     <T> List<T> call(String routine, Reader<T> reader, Object... arguments) throws SQLException {
-        String marks = String.join(", ", Collections.nCopies(arguments.length, "?"));
-        return ask(own -> prepared(own, (Ending.isPostgres(own) ? "SELECT * FROM " : "CALL ") + prefix(own) + routine + "(" + marks + ")",
-                Arrays.asList(arguments)), reader);
+        return ask(null, own -> routine(own, routine, arguments), reader);
+    }
+
+    /** within calls what protects nothing without a transaction of the caller's. */
+    void within(String routine, Object... arguments) throws SQLException {
+        ask(routine.replace("_row", ""), own -> routine(own, routine, arguments), row -> null);
     }
 
     <T> List<T> read(String view, List<String> key, Filter filter, Reader<T> reader) throws SQLException {
-        return ask(own -> {
+        return ask(null, own -> {
             List<Object> values = new ArrayList<>();
             List<String> conditions = filter.conditions(Ending.isPostgres(own), key, values);
             String where = conditions.isEmpty() ? "" : " WHERE " + String.join(" AND ", conditions);
@@ -86,16 +82,16 @@ final class Calls {
         PreparedStatement on(Connection own) throws SQLException;
     }
 
-    private <T> List<T> ask(Statements statements, Reader<T> reader) throws SQLException {
+    private <T> List<T> ask(String needing, Statements statements, Reader<T> reader) throws SQLException {
         if (pool != null && !checked.get()) {
             check();
         }
         try {
             if (connection != null) {
-                return ending.of(connection, own -> askOn(own, statements, reader));
+                return ending.of(connection, needing, own -> askOn(own, statements, reader));
             }
             try (Connection own = pool.getConnection()) {
-                return ending.of(own, each -> askOn(each, statements, reader));
+                return ending.of(own, needing, each -> askOn(each, statements, reader));
             }
         } catch (SQLException error) {
             throw ApplLockException.driversOwn(error);
@@ -110,6 +106,12 @@ final class Calls {
             }
             return answer;
         }
+    }
+
+    private PreparedStatement routine(Connection own, String name, Object... arguments) throws SQLException {
+        String marks = String.join(", ", Collections.nCopies(arguments.length, "?"));
+        return prepared(own, (Ending.isPostgres(own) ? "SELECT * FROM " : "CALL ") + prefix(own) + name + "(" + marks + ")",
+                Arrays.asList(arguments));
     }
 
     private static PreparedStatement prepared(Connection own, String sql, List<Object> values) throws SQLException {

@@ -195,7 +195,7 @@ public final class DerbyLocks {
             return (expires - now + MICROS - 1) / MICROS;
         }
 
-        Answer answer(String operation, Outcome outcome, long now) throws VersionException {
+        Answer answer(String operation, Outcome outcome, long now) {
             boolean refused = outcome == Outcome.HELD;
             return Answer.of(operation, outcome, refused ? owner : Owner.NOBODY, refused ? 0 : fence, instant(acquired), instant(expires),
                     secondsLeft(now), note);

@@ -30,9 +30,11 @@ final class Ending {
         this.joins = joins;
     }
 
-    <T> T of(Connection own, Work<T> work) throws SQLException {
+    /** needing names an operation that protects nothing without a transaction of the caller's. For the others it is null. */
+    <T> T of(Connection own, String needing, Work<T> work) throws SQLException {
         boolean autocommit = own.getAutoCommit(); // as the driver has it
         if (autocommit && isSetAtServer(own)) {
+            refuse(needing);
             return pool == null ? work.on(own) : alone(own, work);
         }
         if (!joins && pool == null) {
@@ -46,9 +48,17 @@ final class Ending {
             return work.on(own);
         }
         try {
+            refuse(needing);
             return alone(own, work);
         } finally {
             turnOff(own, autocommit);
+        }
+    }
+
+    private static void refuse(String needing) {
+        if (needing != null) {
+            throw new InvalidArgumentException(
+                    needing + " needs a transaction: begin one, and give its connection, or a DataSource that hands it out", null);
         }
     }
 

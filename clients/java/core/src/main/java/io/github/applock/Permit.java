@@ -34,11 +34,11 @@ public record Permit(
     public record Holder(
             ApplObject slot, Owner owner, long fence, Instant acquired, Instant expires, long secondsLeft, String note) {}
 
-    static Permit full(List<Holder> holders) throws VersionException {
+    static Permit full(List<Holder> holders) {
         return new Permit(Outcome.FULL.grants("get_appl_lock_permit"), Outcome.FULL, null, null, 0, null, null, 0, "", holders);
     }
 
-    static Permit of(Outcome outcome, Holder own) throws VersionException {
+    static Permit of(Outcome outcome, Holder own) {
         return new Permit(outcome.grants("get_appl_lock_permit"), outcome, own.slot(), own.owner(), own.fence(), own.acquired(),
                 own.expires(), own.secondsLeft(), own.note(), List.of());
     }

@@ -108,11 +108,25 @@ class JoinedTransactionTest {
             assertThatThrownBy(() -> locks.get(new ApplObject("", "1"), desk, HOUR)).isInstanceOf(InvalidArgumentException.class);
         });
         assertKept(server, goesOn);
+        refusesToProtectNothing(locks);
+        long fence = server.locks().get(object, desk, HOUR).fence();
+        run(manager, true, () -> {
+            locks.serialize(object);
+            locks.assertHeld(object, desk.operator(), fence);
+            assertThatThrownBy(() -> server.locks().release(object, desk.operator(), fence)).matches(error -> ApplLocks.isTransient((Exception) error));
+        });
+        assertThat(server.locks().release(object, desk.operator(), fence).outcome().name()).isEqualTo("RELEASED");
         Lease[] lease = {Leases.on(joined).acquire(object)};
         run(manager, true, () -> assertThatThrownBy(lease[0]::release).isInstanceOf(InvalidArgumentException.class));
         while (server.locks().inquire(object).isPresent()) { // it is released in the background
             Thread.onSpinWait();
         }
+    }
+
+    private void refusesToProtectNothing(ApplLocks locks) {
+        assertThatThrownBy(() -> locks.serialize(object)).isInstanceOf(InvalidArgumentException.class).hasMessageContaining("needs a transaction");
+        assertThatThrownBy(() -> locks.assertHeld(object, desk.operator(), 1)).isInstanceOf(InvalidArgumentException.class)
+                .hasMessageContaining("needs a transaction");
     }
 
     private void refusesLeases(DataSource joined) {
@@ -158,7 +172,8 @@ class JoinedTransactionTest {
         try (HikariDataSource pool = server.newPool(1, false); Connection connection = pool.getConnection()) {
             SingleConnectionDataSource own = new SingleConnectionDataSource(connection, true);
             write(own);
-            ApplLocks.on(own).get(object, desk, HOUR);
+            long fence = ApplLocks.on(own).get(object, desk, HOUR).fence();
+            ApplLocks.on(own).assertHeld(object, desk.operator(), fence);
             assertThatThrownBy(() -> Leases.on(own).tryAcquire(object)).isInstanceOf(InvalidArgumentException.class);
             connection.rollback();
             assertKept(server, false);
@@ -174,6 +189,7 @@ class JoinedTransactionTest {
                 run(new DataSourceTransactionManager(pool), false, () -> {
                     write(new TransactionAwareDataSourceProxy(pool));
                     assertThat(ApplLocks.on(other).get(object, desk, HOUR).granted()).isTrue();
+                    refusesToProtectNothing(ApplLocks.on(other));
                 });
                 assertThat(server.locks().release(object, desk.operator(), null).outcome().name()).isEqualTo("RELEASED");
             }

@@ -7,7 +7,7 @@ import pytest
 
 import applock
 from applock import Held
-from test_lease import ASYNC, DRIVER, LONG, Lease, connect, connect_with, connection, locks, settled, until  # noqa: F401
+from test_lease import ASYNC, DRIVER, LONG, Lease, connect, connect_with, connection, counted, locks, settled, until  # noqa: F401
 from test_locks import POSTGRES
 
 
@@ -21,14 +21,20 @@ def pools():
         import psycopg_pool
         pool = (psycopg_pool.AsyncConnectionPool if ASYNC else psycopg_pool.ConnectionPool)("", min_size=1, max_size=2, timeout=LONG, open=False)
         settled(pool.open())
-        yield pool, pool.getconn, pool.connection
+        yield pool, pool.getconn, pool.connection, lambda: pool.getconn()
         settled(pool.close())
     elif DRIVER == "mysql-connector-python":
         from mysql.connector.pooling import MySQLConnectionPool
         names = {"host": "HOST", "port": "TCP_PORT", "user": "USER", "password": "PWD", "database": "DATABASE"}
         pool = MySQLConnectionPool(pool_size=2, pool_name="leases", **{name: os.environ["MYSQL_" + of] for name, of in names.items()})
         yield pool, pool.get_connection
-    if not ASYNC:
+    if ASYNC:
+        opened = []
+        engine = async_engine(counted(opened))
+        yield engine, engine.raw_connection, lambda: engine.raw_connection()
+        settled(engine.dispose())
+        assert len(opened) == 2
+    else:
         import sqlalchemy
         from test_locks import SQLALCHEMY
         engine = sqlalchemy.create_engine(
@@ -37,6 +43,11 @@ def pools():
         raw = engine.raw_connection()
         assert not applock._drivers.autocommits(raw.driver_connection)  # as it was
         raw.close()
+
+
+def async_engine(opening=None):
+    from sqlalchemy.ext.asyncio import create_async_engine
+    return create_async_engine("postgresql+psycopg://", async_creator=opening, pool_size=2, max_overflow=0, pool_timeout=LONG)
 
 
 def test_a_pool_gets_its_connections_back(locks):  # noqa: F811
@@ -73,3 +84,13 @@ def test_a_lease_inside_itself_is_refused():
                     nested(wait).__enter__()
             with pytest.raises(Held):
                 asyncio.run(asyncio.to_thread(nested(0.1).__enter__))
+
+
+if POSTGRES:
+    def test_an_engine_of_the_other_kind_is_refused():
+        """Goal: an engine that blocks and one that is awaited are told apart. Method: enter a lease by the other one."""
+        import sqlalchemy
+        with pytest.raises(applock.InvalidArgument, match="use AsyncLease"):
+            applock.Lease(async_engine(), "customer", "engine").__enter__()
+        with pytest.raises(applock.InvalidArgument, match="use Locks"):
+            settled(applock.AsyncLease(sqlalchemy.create_engine("postgresql+psycopg://"), "customer", "engine").__aenter__())

@@ -7,7 +7,6 @@ from contextlib import ExitStack
 from urllib.parse import urlsplit
 
 import django
-import pymysql
 from django.conf import settings
 from django.core.wsgi import get_wsgi_application
 from django.db import connection, connections, models, transaction
@@ -16,8 +15,6 @@ from django.urls import path
 
 import applock
 
-pymysql.version_info = (2, 2, 1, "final", 0)  # the version of mysqlclient whose place it takes
-pymysql.install_as_MySQLdb()
 where = urlsplit(os.environ["DATABASE_URL"])
 settings.configure(
     DATABASES={"default": {

@@ -33,11 +33,8 @@ class Alchemy:
     """Transactions and leases by an engine of SQLAlchemy."""
 
     def __init__(self):
-        self.engine = create_async_engine(URL.replace("postgresql:", "postgresql+psycopg:"), pool_size=10)
+        self.leases = self.engine = create_async_engine(URL.replace("postgresql:", "postgresql+psycopg:"), pool_size=10)
         self.sessions = async_sessionmaker(self.engine, expire_on_commit=False)
-
-    async def connect(self):
-        return await psycopg.AsyncConnection.connect(URL, autocommit=True)
 
     @asynccontextmanager
     async def transaction(self):
@@ -66,13 +63,10 @@ class Alchemy:
 
 
 class Pool:
-    """Transactions and leases by a pool of psycopg. With close_returns a lease gives its connections back."""
+    """Transactions and leases by a pool of psycopg."""
 
     def __init__(self):
-        self.pool = AsyncConnectionPool(URL, min_size=2, max_size=10, open=False, close_returns=True)
-
-    async def connect(self):
-        return await self.pool.getconn()
+        self.leases = self.pool = AsyncConnectionPool(URL, min_size=2, max_size=10, open=False)
 
     @asynccontextmanager
     async def transaction(self):
@@ -161,7 +155,7 @@ async def rollback(id: str, operator: str, end: str):
 async def work(id: str, ttl: int):
     async with AsyncExitStack() as ends:
         try:
-            lease = await ends.enter_async_context(applock.AsyncLease(store.connect, "job", id, ttl=ttl))
+            lease = await ends.enter_async_context(applock.AsyncLease(store.leases, "job", id, ttl=ttl))
         except applock.Held as held:
             return refused(holder=held.answer.holder.operator)
         leased = ends.pop_all()  # the answer goes on after this function

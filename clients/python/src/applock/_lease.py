@@ -23,7 +23,7 @@ from typing import Any, ClassVar, Literal, NamedTuple, Self, TypeVar
 
 from ._answers import Answer, Grant
 from ._arguments import Id, Seconds, seconds, target, text
-from ._drivers import autocommits, begun, set_autocommit
+from ._drivers import autocommits, begun, is_a, named, set_autocommit
 from ._errors import ApplockError, Held, InvalidArgument, Lost, has_done_nothing, is_busy
 from ._locks import AsyncLocks, Locks
 
@@ -84,7 +84,17 @@ def source(connect: Any) -> tuple[Callable[[], Any], Callable[[Any], Any]]:
         connect = getattr(connect, method, connect)
     if not callable(connect):
         raise InvalidArgument(f"connect must be a function that returns a connection, or a pool, not {connect!r:.80}", "connect")
-    return connect, lambda given: given.close()
+    return connect, give_back
+
+
+def give_back(given: Any) -> Any:
+    """Close a connection. One of psycopg_pool knows its pool, which would lose it without close_returns."""
+    pool: Any = getattr(given, "_pool", None)
+    if hasattr(pool, "putconn"):
+        return pool.putconn(given)
+    if is_a(getattr(given, "dbapi_connection", None), "sqlalchemy.AdaptedConnection"):  # of an AsyncEngine
+        return named("sqlalchemy.util.greenlet_spawn")(given.close)
+    return given.close()
 
 
 class Leased(abc.ABC):
@@ -183,7 +193,11 @@ class Leased(abc.ABC):
             self.check()
 
     async def _open(self) -> Own:
-        given = await settled(self._connect())
+        given = self._connect()
+        if self._kind is Locks and inspect.iscoroutine(given):
+            given.close()
+            raise InvalidArgument("Lease is for connections that block: use AsyncLease for this connect", "connect")
+        given = await settled(given)
         try:
             locks = self._kind(given, schema=self._schema)
             own = Own(locks, locks._driver.connection, given, autocommits(locks._driver.connection))
@@ -397,8 +411,8 @@ class Lease(Leased):
     """A lock for as long as a ``with`` block runs, renewed by a thread.
 
     ``connect`` makes new connections, which the lease closes: one to get and to release, and from the first renewal on another one. A pool of
-    psycopg, psycopg2, SQLAlchemy or mysql-connector-python gets them back. Each entry has its own ``operator``, so that two entries never
-    share the object.
+    psycopg, psycopg2 or mysql-connector-python, or an engine of SQLAlchemy, gets them back. Each entry has its own ``operator``, so that
+    two entries never share the object.
 
     ``ttl`` is how long the object stays locked after a crash, in whole seconds. The lease is renewed every third of it. ``wait`` is how many
     seconds to wait for a held object; None is no limit. Held names the holder.
@@ -512,4 +526,4 @@ def at_one_go(work: Coroutine[Any, Any, T]) -> T:
         result: T = ended.value
         return result
     work.close()
-    raise InvalidArgument("Lease is for connections that block: use AsyncLease for a psycopg.AsyncConnection", "connect")
+    raise InvalidArgument("Lease is for connections that block: use AsyncLease for this connect", "connect")

@@ -8,7 +8,7 @@ import java.util.Map;
 import org.springframework.stereotype.Service;
 import org.springframework.transaction.annotation.Transactional;
 
-/** What is one transaction each. Spring commits after a checked exception, such as the library's, unless rollbackFor names it. */
+/** What is one transaction each. Spring commits after a checked exception, such as the driver's, unless rollbackFor names it. */
 @Service
 @Transactional(rollbackFor = SQLException.class)
 class Business {

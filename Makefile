@@ -100,10 +100,10 @@ test-clients: ## Play the scenarios in other languages: LANGUAGES, PRODUCTS.
 test-applications: ## Play applications of the frameworks where users have locks.
 	APPLOCK_TEST_REQUIRE=postgres,mariadb,clients verification/applications/install go run ./internal/testing/testserver --only postgres,mariadb -- $(TEST) -tags=applications -parallel=3 -timeout=30m ./verification/applications
 
-test-db2: ## Test with IBM's driver, and on the Db2 of APPLOCK_TEST_DB2_DSN.
+test-db2: ## Test with IBM's driver, on Derby's network server, and on the Db2 of APPLOCK_TEST_DB2_DSN.
 	@test -n "$$APPLOCK_TEST_DB2_DSN" || echo "APPLOCK_TEST_DB2_DSN is not set: the contract is not run on a real Db2" >&2
 	$(WITH_IBM_DRIVER) go vet -tags db2 ./...
-	APPLOCK_TEST_REQUIRE= $(WITH_IBM_DRIVER) $(TEST) $(RACE) -tags=db2 -timeout=30m -skip='^TestHeavy' ./internal/db/db2
+	$(WITH_IBM_DRIVER) env $(call ON,derby) $(TEST) $(RACE) -tags=db2 -timeout=30m -skip='^TestHeavy' ./internal/db/db2
 	APPLOCK_TEST_REQUIRE= $(WITH_IBM_DRIVER) $(TEST) -tags=db2 -timeout=30m -run=Db2 ./cmd/applockctl
 
 test-oracle: ## Run the text of docs/oracle on the Oracle of APPLOCK_TEST_ORACLE_DSN.

@@ -108,10 +108,14 @@ func refused(err error) (code, parameter string) {
 	if !answered || !strings.HasPrefix(diagnosis.State, "LK") {
 		return "", ""
 	}
-	if len(diagnosis.Text) > messageLimit {
-		return "a message that Db2 cuts off: " + diagnosis.Text, ""
+	text := diagnosis.Text
+	if _, quoted, isClients := strings.Cut(text, `diagnostic text: "`); isClients { // IBM's client has a sentence around it
+		text, _, _ = strings.Cut(quoted, `"`)
 	}
-	return diagnosis.State, contract.RefusedParameter(diagnosis.Text)
+	if len(text) > messageLimit {
+		return "a message that Db2 cuts off: " + text, ""
+	}
+	return diagnosis.State, contract.RefusedParameter(text)
 }
 
 // advance moves all rows of the tables of a schema into the past.

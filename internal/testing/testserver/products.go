@@ -29,6 +29,7 @@ func backends(m *machine) []*backend {
 		newMySQL(m).backend(),
 		newRedis(m).backend(),
 		newHSQLDB(m),
+		newDerby(m),
 		newTool(m, "sqlite3", "-version"),
 		newTool(m, "tmux", "-V"),
 	}

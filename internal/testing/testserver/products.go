@@ -186,5 +186,9 @@ func library(m *machine, name string, packages []string, find source) *backend {
 		}
 		return find(ctx)
 	}
-	return &backend{name: name, title: name, packages: missing, sources: []source{find, fetched}}
+	sources := []source{find}
+	if len(packages) > 0 {
+		sources = append(sources, fetched)
+	}
+	return &backend{name: name, title: name, packages: missing, sources: sources}
 }

@@ -5,6 +5,7 @@ package db2_test
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"slices"
 	"testing"
@@ -44,20 +45,21 @@ func openDRDA(t *testing.T, server *drda.Server, database string) *sql.DB {
 // server does not have, on which the rest depends.
 func TestScenariosOverDRDA(t *testing.T) {
 	server := startDRDA(t)
-	for way, executor := range map[string]func(*sql.DB) scenario.Executor{
-		"facade": func(pool *sql.DB) scenario.Executor {
-			return clients.Through[scenario.Executor](testclient.DB2(t, pool))
-		},
-		"call": func(pool *sql.DB) scenario.Executor { return callExecutor(pool, drdaSchema) },
-		"row":  func(pool *sql.DB) scenario.Executor { return rowExecutor(pool, drdaSchema) },
-	} {
+	var offered []string
+	for _, operation := range drda.Offered() {
+		offered = append(offered, scenario.Word(operation))
+	}
+	for _, view := range drda.Views() {
+		offered = append(offered, scenario.ViewWord(view))
+	}
+	for _, way := range []string{"facade", "call", "row"} {
 		t.Run(way, func(t *testing.T) {
 			pool := openDRDA(t, server, "scenarios_"+way)
-			execute := executor(pool)
-			var offered []string
-			for _, operation := range drda.Offered() {
-				offered = append(offered, scenario.Word(operation))
-			}
+			client := testclient.DB2(t, pool)
+			execute := contract.Place{
+				Client: client, Driver: clients.Driver(client), SQL: pool, Table: drdaSchema + ".appl_lock",
+				Executors: map[string]scenario.Executor{"call": callExecutor(pool, drdaSchema), "row": rowExecutor(pool, drdaSchema)},
+			}.Executor(way)
 			called, ended := map[string]bool{}, false
 			contract.Player{
 				Way: way,
@@ -72,13 +74,17 @@ func TestScenariosOverDRDA(t *testing.T) {
 				Empty: func(ctx context.Context) error {
 					ended = false
 					_, err := pool.ExecContext(ctx, "DELETE FROM appl_lock")
-					return err
+					_, waitersErr := pool.ExecContext(ctx, "DELETE FROM appl_lock_waiter")
+					return errors.Join(err, waitersErr)
 				},
 				Advance: func(ctx context.Context, duration time.Duration) error {
 					past := fmt.Sprintf("UPDATE appl_lock SET acquired_ts = acquired_ts - %[1]d, lock_ts = lock_ts - %[1]d, "+
 						"expires_ts = expires_ts - %[1]d, released_ts = released_ts - %[1]d", duration.Microseconds())
 					_, err := pool.ExecContext(ctx, past)
-					return err
+					past = fmt.Sprintf("UPDATE appl_lock_waiter SET since_ts = since_ts - %[1]d, until_ts = until_ts - %[1]d, expires_ts = expires_ts - %[1]d",
+						duration.Microseconds())
+					_, waitersErr := pool.ExecContext(ctx, past)
+					return errors.Join(err, waitersErr)
 				},
 			}.Play(t)
 			if len(called) != len(offered) {

@@ -50,7 +50,7 @@ public final class Server implements Driver {
         this.statements = statements;
     }
 
-    /** Starts a server with a file of the statements that a new database gets, one a line. A port of 0 is any free one. */
+    /** Starts a server with a file of the statements that a new database gets. A port of 0 is any free one. */
     public static void main(String[] arguments) throws Exception {
         Server driver = new Server(Path.of(arguments[0]));
         DriverManager.registerDriver(driver); // before Derby's own, because the first that accepts a URL is used
@@ -162,7 +162,8 @@ public final class Server implements Driver {
     }
 
     /** answerable returns what Derby can run. The client asks by the name in the call, with its schema if it is there. */
-    private static String answerable(String sql) {
+    private static String answerable(String text) {
+        String sql = text.replaceAll("CURRENT TIMESTAMP - CURRENT TIMEZONE ([+-]) \\((\\d+)\\) SECOND", "{fn TIMESTAMPADD(SQL_TSI_SECOND, $1$2, CURRENT_TIMESTAMP)}");
         int at = sql.indexOf(QUESTION);
         if (at < 0) {
             return sql;
@@ -183,12 +184,13 @@ public final class Server implements Driver {
             }
             connection.setAutoCommit(false);
             io.github.applock.DerbyLocks.install(connection);
-            for (String sql : Files.readAllLines(statements)) {
+            for (String sql : Files.readString(statements).split(";\n")) {
                 statement.execute(sql);
             }
             connection.commit();
-        } catch (java.io.IOException unreadable) {
-            throw new SQLException(unreadable);
+        } catch (java.io.IOException | SQLException failed) {
+            failed.printStackTrace();
+            throw new SQLException(failed);
         }
     }
 

@@ -14,10 +14,11 @@ import java.time.Duration;
 import java.time.Instant;
 import java.time.LocalDateTime;
 import java.time.ZoneOffset;
+import java.time.temporal.ChronoUnit;
 import java.util.Optional;
 
 /** The verbs, each with the IN parameters of its operation. They return its OUT parameters. Routines.java, which is generated, calls them. */
-final class Verbs {
+public final class Verbs {
     private Verbs() {}
 
     static Object[] get_appl_lock(String type, String id, String operator, String department, Long ttl, String onlyNew) throws SQLException {
@@ -60,7 +61,11 @@ final class Verbs {
         return new Object[0];
     }
 
-    private static DerbyLocks locks() throws SQLException {
+    static Object[] purge_appl_locks(Long age, Long most) throws SQLException {
+        return new Object[] {locks().purge(seconds(age), most)};
+    }
+
+    static DerbyLocks locks() throws SQLException {
         return DerbyLocks.in(DriverManager.getConnection("jdbc:default:connection"));
     }
 
@@ -84,8 +89,18 @@ final class Verbs {
         return seconds == null ? null : Duration.ofSeconds(seconds);
     }
 
-    private static Timestamp time(Instant time) {
+    static Timestamp time(Instant time) {
         return time == null ? null : Timestamp.valueOf(LocalDateTime.ofInstant(time, ZoneOffset.UTC));
+    }
+
+    /** moment is the function appl_lock_time: the timestamp of microseconds of the epoch. */
+    public static Timestamp moment(Long micros) {
+        return micros == null ? null : time(Instant.EPOCH.plus(micros, ChronoUnit.MICROS));
+    }
+
+    /** version is the function appl_lock_version. */
+    public static int version() {
+        return 1;
     }
 
     /** row returns the answer of a row form. */

@@ -5,7 +5,7 @@ package drda
 import (
 	"bufio"
 	"context"
-	_ "embed"
+	_ "embed" // the sources
 	"fmt"
 	"io"
 	"os"
@@ -19,10 +19,16 @@ import (
 )
 
 //go:embed Server.java
-var serverJava []byte
+var serverJava string
 
 //go:embed Verbs.java
 var verbsJava string
+
+//go:embed Lists.java
+var listsJava string
+
+//go:embed schema.sql
+var schemaSQL string
 
 // asm is what Java 17 itself changes classes with.
 const asm = "java.base/jdk.internal.org.objectweb.asm=ALL-UNNAMED"
@@ -41,7 +47,8 @@ func Start(t testing.TB, jars, library string) *Server {
 	t.Helper()
 	s := &Server{classes: t.TempDir(), data: t.TempDir(), jars: filepath.Join(jars, "*"), port: "0"}
 	arguments := []string{"-nowarn", "--add-exports", asm, "-cp", s.jarFiles(t), "-sourcepath", library, "-d", s.classes}
-	for name, text := range map[string]string{"Server.java": string(serverJava), "Verbs.java": verbsJava, "Routines.java": routinesJava()} {
+	sources := map[string]string{"Server.java": serverJava, "Verbs.java": verbsJava, "Lists.java": listsJava, "Routines.java": routinesJava()}
+	for name, text := range sources {
 		path := filepath.Join(s.classes, name)
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
@@ -51,7 +58,7 @@ func Start(t testing.TB, jars, library string) *Server {
 	if output, err := exec.CommandContext(t.Context(), "javac", arguments...).CombinedOutput(); err != nil {
 		t.Fatalf("javac: %v\n%s", err, output)
 	}
-	if err := os.WriteFile(s.statements(), []byte(strings.Join(statements(), "\n")), 0o600); err != nil {
+	if err := os.WriteFile(s.statements(), []byte(strings.Join(statements(), ";\n")), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	s.Resume(t)
@@ -114,11 +121,24 @@ func (s *Server) DSN(database string) string {
 	return "db2://" + db.DefaultSchema + ":secret@127.0.0.1:" + s.port + "/" + strings.ToUpper(database) + "?Authentication=SERVER"
 }
 
-// Offered are the operations that Verbs.java has.
+// Offered are the procedures that there are.
 func Offered() []db.Operation {
-	return slices.DeleteFunc(db.Contract(), func(operation db.Operation) bool {
-		return !strings.Contains(verbsJava, " "+operation.Name+"(")
-	})
+	return slices.DeleteFunc(db.Contract(), func(operation db.Operation) bool { return classOf(operation) == "" })
+}
+
+// Views are the views that there are.
+func Views() []db.View {
+	return slices.DeleteFunc(db.Views(), func(view db.View) bool { return !strings.Contains(schemaSQL, " "+view.Name+" AS") })
+}
+
+// classOf returns the class that has the operation, or "".
+func classOf(operation db.Operation) string {
+	for class, text := range map[string]string{"Verbs": verbsJava, "Lists": listsJava} {
+		if strings.Contains(text, " "+operation.Name+"(") {
+			return class
+		}
+	}
+	return ""
 }
 
 // routinesJava returns the class with the two forms of each operation.
@@ -139,7 +159,11 @@ func routinesJava() string {
 		for _, column := range operation.RowParameters() {
 			values = append(values, fmt.Sprintf("CAST(? AS %s) AS %s", typeOf(column).sql, column.Name))
 		}
-		call := "Verbs." + operation.Name + "(" + strings.Join(names, ", ") + ")"
+		call := classOf(operation) + "." + operation.Name + "(" + strings.Join(names, ", ") + ")"
+		if operation.ResultSet() {
+			writeMethod(&text, operation.Name, append(in, "ResultSet[] rows"), "        rows[0] = "+call+";\n")
+			continue
+		}
 		writeMethod(&text, operation.Name, slices.Concat(in, outs), "        Object[] answer = "+call+";\n"+sets.String())
 		if len(operation.OutParameters()) == 0 {
 			call += "; Object answer = \"Y\""
@@ -161,15 +185,12 @@ func writeMethod(text *strings.Builder, name string, parameters []string, body s
 
 // statements returns what a new database gets.
 func statements() []string {
-	all := []string{
-		"CREATE FUNCTION procedure_columns() RETURNS TABLE (PROCEDURE_CAT VARCHAR(128), PROCEDURE_SCHEM VARCHAR(128), PROCEDURE_NAME VARCHAR(128), " +
-			"COLUMN_NAME VARCHAR(128), COLUMN_TYPE SMALLINT, DATA_TYPE SMALLINT, TYPE_NAME VARCHAR(261), COLUMN_SIZE INTEGER, BUFFER_LENGTH INTEGER, " +
-			"DECIMAL_DIGITS SMALLINT, NUM_PREC_RADIX SMALLINT, NULLABLE INTEGER, REMARKS VARCHAR(254), COLUMN_DEF VARCHAR(254), SQL_DATA_TYPE SMALLINT, " +
-			"SQL_DATETIME_SUB SMALLINT, CHAR_OCTET_LENGTH INTEGER, ORDINAL_POSITION INTEGER, IS_NULLABLE VARCHAR(3), SPECIFIC_NAME VARCHAR(128)) " +
-			"LANGUAGE JAVA PARAMETER STYLE DERBY_JDBC_RESULT_SET READS SQL DATA EXTERNAL NAME 'Server.columns'",
-	}
+	all := strings.Split(strings.TrimSuffix(schemaSQL, ";\n"), ";\n")
 	for _, operation := range Offered() {
-		all = append(all, procedure(operation.Name, operation.Parameters, false), procedure(operation.RowForm(), operation.InParameters(), true))
+		all = append(all, procedure(operation.Name, operation.Parameters, operation.ResultSet()))
+		if !operation.ResultSet() {
+			all = append(all, procedure(operation.RowForm(), operation.InParameters(), true))
+		}
 	}
 	return all
 }

@@ -94,7 +94,6 @@ public final class DerbyLocks {
             SELECT object_type, object_id, fence
             FROM appl_lock
             WHERE COALESCE(released_ts, expires_ts) < ? AND fence < ?
-            FETCH FIRST ? ROWS ONLY
             WITH CS
             """;
 
@@ -450,7 +449,7 @@ public final class DerbyLocks {
         long now = now();
         long before = now - MICROS * seconds;
         long purged = 0;
-        for (Free free : rows(LONG_FREE, row -> new Free(row.getString(1), row.getString(2), row.getLong(3)), before, now, most)) {
+        for (Free free : rows((int) most, LONG_FREE, row -> new Free(row.getString(1), row.getString(2), row.getLong(3)), before, now)) {
             change("UPDATE appl_lock_fence SET fence = ? WHERE id = 1 AND fence < ?", free.fence(), free.fence());
             purged += change(PURGE, free.type(), free.id(), before);
         }
@@ -473,10 +472,18 @@ public final class DerbyLocks {
     }
 
     private <T> List<T> rows(String sql, Reader<T> reader, Object... values) throws SQLException {
-        try (PreparedStatement statement = prepare(sql, values); ResultSet rows = statement.executeQuery()) {
+        return rows(0, sql, reader, values);
+    }
+
+    /** rows returns the first rows, at most that many; 0 is all. FETCH FIRST takes no parameter before Derby 10.7. */
+    private <T> List<T> rows(int most, String sql, Reader<T> reader, Object... values) throws SQLException {
+        try (PreparedStatement statement = prepare(sql, values)) {
+            statement.setMaxRows(most);
             List<T> found = new ArrayList<>();
-            while (rows.next()) {
-                found.add(reader.read(rows));
+            try (ResultSet rows = statement.executeQuery()) {
+                while (rows.next()) {
+                    found.add(reader.read(rows));
+                }
             }
             return found;
         }

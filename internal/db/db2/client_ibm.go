@@ -158,13 +158,15 @@ func (c *conn) checked(err error) error {
 }
 
 // Close closes the connection, or stops waiting for that: the client waits until the server hangs up.
-func (c *conn) Close() error {
+func (c *conn) Close() error { return closeWithin(closeTimeout, c.disconnect) }
+
+func closeWithin(limit time.Duration, disconnect func() error) error {
 	closed := make(chan error, 1)
-	go func() { closed <- c.disconnect() }()
+	go func() { closed <- disconnect() }()
 	select {
 	case err := <-closed:
 		return err
-	case <-time.After(closeTimeout):
+	case <-time.After(limit):
 		return errors.New("the server does not close the connection")
 	}
 }

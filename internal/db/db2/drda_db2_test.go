@@ -11,6 +11,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/applock/applock/applock"
+	"github.com/applock/applock/applock/lease"
+	"github.com/applock/applock/applock/lease/locktest"
 	"github.com/applock/applock/internal/clients"
 	"github.com/applock/applock/internal/db/db2"
 	"github.com/applock/applock/internal/scenario"
@@ -23,16 +26,36 @@ import (
 // drdaSchema is the schema of the procedures there.
 const drdaSchema = "applock"
 
-// startDRDA starts Derby's network server.
-func startDRDA(t *testing.T) *drda.Server {
-	t.Helper()
-	return drda.Start(t, testdb.DerbyJars(t), "../../../clients/java/core/src/main/java")
+// What IBM's client, go_ibm_db and the driver do together, on Derby's network server. One after the other: some count goroutines, and the
+// last one kills the server.
+func TestOverDRDA(t *testing.T) {
+	server := drda.Start(t, testdb.DerbyJars(t), "../../../clients/java/core/src/main/java")
+	for _, test := range []struct {
+		name string
+		run  func(t *testing.T, server *drda.Server)
+	}{
+		{"Scenarios", scenariosOverDRDA},
+		{"Leases", leasesOverDRDA},
+		{"Values", valuesOverDRDA},
+		{"Errors", errorsOverDRDA},
+		{"Transactions", transactionsOverDRDA},
+		{"FailedCommit", failedCommit},
+		{"Renewals", renewalsOverDRDA},
+		{"Sessions", sessionsOverDRDA},
+		{"Pool", poolOverDRDA},
+		{"LostStatement", lostStatement},
+		{"EndOfContext", endOfContext},
+		{"LateConnection", lateConnection},
+		{"KilledServer", killedServer},
+	} {
+		t.Run(test.name, func(t *testing.T) { test.run(t, server) })
+	}
 }
 
-// openDRDA returns a pool on a new database, as a program gets it.
-func openDRDA(t *testing.T, server *drda.Server, database string) *sql.DB {
+// openDRDA returns a pool on a database, which the first connection makes, as a program gets it.
+func openDRDA(t testing.TB, dsn string) *sql.DB {
 	t.Helper()
-	pool, err := db2.OpenPool(server.DSN(database))
+	pool, err := db2.OpenPool(dsn)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,11 +63,11 @@ func openDRDA(t *testing.T, server *drda.Server, database string) *sql.DB {
 	return pool
 }
 
-// Goal: IBM's client, go_ibm_db and the driver carry each call and its answer, with ? for each value, through the façade, OUT parameters
-// and the row forms. Method: the scenarios on Derby's network server. A file is played to its first operation, reason or actor that the
-// server does not have, on which the rest depends.
-func TestScenariosOverDRDA(t *testing.T) {
-	server := startDRDA(t)
+// Goal: each call and its answer is carried, with ? for each value, through the façade, OUT parameters and the row forms, and each view is
+// read. Method: the scenarios. A file is played to its first operation, reason or actor that the server does not have, on which the rest
+// depends.
+func scenariosOverDRDA(t *testing.T, server *drda.Server) {
+	t.Helper()
 	var offered []string
 	for _, operation := range drda.Offered() {
 		offered = append(offered, scenario.Word(operation))
@@ -54,7 +77,7 @@ func TestScenariosOverDRDA(t *testing.T) {
 	}
 	for _, way := range []string{"facade", "call", "row"} {
 		t.Run(way, func(t *testing.T) {
-			pool := openDRDA(t, server, "scenarios_"+way)
+			pool := openDRDA(t, server.DSN("scenarios_"+way))
 			client := testclient.DB2(t, pool)
 			execute := contract.Place{
 				Client: client, Driver: clients.Driver(client), SQL: pool, Table: drdaSchema + ".appl_lock",
@@ -73,18 +96,13 @@ func TestScenariosOverDRDA(t *testing.T) {
 				},
 				Empty: func(ctx context.Context) error {
 					ended = false
-					_, err := pool.ExecContext(ctx, "DELETE FROM appl_lock")
-					_, waitersErr := pool.ExecContext(ctx, "DELETE FROM appl_lock_waiter")
-					return errors.Join(err, waitersErr)
+					return onEachTable(ctx, pool, "DELETE FROM appl_lock", "DELETE FROM appl_lock_waiter")
 				},
 				Advance: func(ctx context.Context, duration time.Duration) error {
-					past := fmt.Sprintf("UPDATE appl_lock SET acquired_ts = acquired_ts - %[1]d, lock_ts = lock_ts - %[1]d, "+
-						"expires_ts = expires_ts - %[1]d, released_ts = released_ts - %[1]d", duration.Microseconds())
-					_, err := pool.ExecContext(ctx, past)
-					past = fmt.Sprintf("UPDATE appl_lock_waiter SET since_ts = since_ts - %[1]d, until_ts = until_ts - %[1]d, expires_ts = expires_ts - %[1]d",
-						duration.Microseconds())
-					_, waitersErr := pool.ExecContext(ctx, past)
-					return errors.Join(err, waitersErr)
+					past := fmt.Sprintf("= - %[1]d + ", duration.Microseconds())
+					return onEachTable(ctx, pool,
+						"UPDATE appl_lock SET acquired_ts "+past+"acquired_ts, lock_ts "+past+"lock_ts, expires_ts "+past+"expires_ts, released_ts "+past+"released_ts",
+						"UPDATE appl_lock_waiter SET since_ts "+past+"since_ts, until_ts "+past+"until_ts, expires_ts "+past+"expires_ts")
 				},
 			}.Play(t)
 			if len(called) != len(offered) {
@@ -92,4 +110,44 @@ func TestScenariosOverDRDA(t *testing.T) {
 			}
 		})
 	}
+}
+
+func onEachTable(ctx context.Context, pool *sql.DB, statements ...string) error {
+	for _, statement := range statements {
+		if _, err := pool.ExecContext(ctx, statement); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// The contract of leases.
+func leasesOverDRDA(t *testing.T, server *drda.Server) {
+	t.Helper()
+	open := func(name string) (*applock.Client, func() error, error) {
+		pool, err := db2.OpenPool(server.DSN(name))
+		if err != nil {
+			return nil, nil, err
+		}
+		client := testclient.DB2(t, pool)
+		return client, func() error { return errors.Join(client.Close(), pool.Close()) }, nil
+	}
+	locktest.Exercise(t, locktest.Backend{
+		Place: func(testing.TB) string { return "leases" },
+		Open: func(_ context.Context, name string) (lease.Locker, func() error, error) {
+			return open(name)
+		},
+		Direct: func(_ context.Context, name string) (lease.Backend, func() error, error) {
+			client, end, err := open(name)
+			return operations{client}, end, err
+		},
+		OneProcess: true,
+		Fences:     true,
+		Owners:     true,
+		Losses: map[string]func(t testing.TB, name string, object applock.Object){
+			"Release": func(t testing.TB, name string, object applock.Object) {
+				releaseForHolder(t, openDRDA(t, server.DSN(name)), object)
+			},
+		},
+	})
 }

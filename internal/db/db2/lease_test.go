@@ -2,6 +2,7 @@ package db2_test
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"testing"
 	"time"
@@ -44,7 +45,9 @@ func TestLeasesOnHSQLDB(t *testing.T) {
 		Owners:     true,
 		Losses: map[string]func(t testing.TB, name string, object applock.Object){
 			"Release": func(t testing.TB, name string, object applock.Object) {
-				releaseForHolder(t, databases.bridge, name, object)
+				handle := databases.bridge.Again(name)
+				defer func() { _ = handle.Close() }()
+				releaseForHolder(t, handle, object)
 			},
 		},
 	})
@@ -89,10 +92,8 @@ func (o operations) Renew(ctx context.Context, renewals []lease.Renewal) (answer
 }
 
 // releaseForHolder ends whichever grant there is, as a supervisor would.
-func releaseForHolder(t testing.TB, bridge *hsqldb.Bridge, name string, object applock.Object) {
+func releaseForHolder(t testing.TB, handle *sql.DB, object applock.Object) {
 	t.Helper()
-	handle := bridge.Again(name)
-	defer func() { _ = handle.Close() }()
 	client := testclient.DB2(t, handle)
 	lock, err := client.Inquire(t.Context(), object)
 	if err != nil {

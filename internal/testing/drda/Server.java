@@ -17,6 +17,7 @@ import java.sql.Statement;
 import java.util.HashSet;
 import java.util.Properties;
 import java.util.Set;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.logging.Logger;
 import jdk.internal.org.objectweb.asm.ClassReader;
 import jdk.internal.org.objectweb.asm.ClassVisitor;
@@ -28,13 +29,16 @@ import org.apache.derby.iapi.jdbc.EngineConnection;
 import org.apache.derby.jdbc.EmbeddedDriver;
 
 /**
- * Derby's network server, for IBM's client. It prints its port, and ends with its input. The client makes a database by connecting to it.
+ * Derby's network server, for IBM's client. It prints its port, and ends with its input. The client makes a database by connecting to it,
+ * but for one of the name NONE.
  * As the driver between the network server and the engine it answers the client's question for a routine's parameters, which Derby cannot
  * parse.
  */
 public final class Server implements Driver {
     private static final String PREFIX = "jdbc:derby:";
     private static final String QUESTION = "FROM SYSIBM.SQLPROCEDURECOLS";
+    /** A statement with this comment fills the log, so that its transaction cannot be committed. */
+    private static final String FULL = "-- the log is full";
     private static final String ANSWER = """
             SELECT PROCEDURE_CAT, PROCEDURE_SCHEM, PROCEDURE_NAME, COLUMN_NAME, COLUMN_TYPE, DATA_TYPE, TYPE_NAME, COLUMN_SIZE, BUFFER_LENGTH,
                 DECIMAL_DIGITS, NUM_PREC_RADIX, NULLABLE, REMARKS, COLUMN_DEF, SQL_DATA_TYPE, SQL_DATETIME_SUB, CHAR_OCTET_LENGTH,
@@ -80,7 +84,7 @@ public final class Server implements Driver {
 
     /**
      * Derby hides an SQLSTATE that a procedure throws in 38000, and sends every error as SQLCODE -1, whose text in the client has no place for
-     * the server's. Db2 sends -438.
+     * the server's. Db2 sends -438, and codes of its own for the rest.
      */
     private static void tellCausesOfErrors() throws Exception {
         byte[] changed;
@@ -108,28 +112,39 @@ public final class Server implements Driver {
         MethodHandles.privateLookupIn(neighbour, MethodHandles.lookup()).defineClass(changed);
     }
 
-    /** cause returns what a procedure has thrown, or the error itself. */
+    /** cause returns what a procedure has thrown, an error as Db2 has it, or the error itself. */
     public static SQLException cause(SQLException error) {
-        for (Throwable cause = error; cause != null; cause = cause.getCause()) {
-            if (cause instanceof SQLException thrown && isOfProcedure(thrown)) {
-                return thrown;
-            }
-        }
         for (SQLException next = error; next != null; next = next.getNextException()) {
-            if (isOfProcedure(next)) {
-                return next;
+            for (Throwable cause = next; cause != null; cause = cause.getCause()) {
+                SQLException known = cause instanceof SQLException thrown ? known(thrown) : null;
+                if (known != null) {
+                    return known;
+                }
             }
         }
         return error;
+    }
+
+    private static SQLException known(SQLException error) {
+        return switch (String.valueOf(error.getSQLState())) {
+            case "40XL1" -> new SQLException("68", "40001", -911);
+            case "40001" -> new SQLException("2", "40001", -911);
+            case "42X05" -> new SQLException("TABLE", "42704", -204);
+            case "42Y03", "42Y07" -> new SQLException("ROUTINE", "42884", -440);
+            default -> isOfProcedure(error) ? error : null;
+        };
     }
 
     private static boolean isOfProcedure(SQLException error) {
         return String.valueOf(error.getSQLState()).startsWith("LK");
     }
 
-    /** code returns Db2's SQLCODE of an error. */
+    /** code returns Db2's SQLCODE of an error. Derby's own are positive. */
     public static int code(SQLException error, int code) {
-        return error != null && isOfProcedure(error) ? -438 : code;
+        if (error != null && isOfProcedure(error)) {
+            return -438;
+        }
+        return error != null && error.getErrorCode() < 0 ? error.getErrorCode() : code;
     }
 
     /** columns is the table function procedure_columns. */
@@ -147,11 +162,17 @@ public final class Server implements Driver {
         if (!acceptsURL(url)) {
             return null;
         }
-        make(url, properties);
+        if (!url.startsWith(PREFIX + "NONE")) {
+            make(url, properties);
+        }
         Connection connection = engine.connect(url, properties);
+        AtomicBoolean isFull = new AtomicBoolean();
         return (Connection) Proxy.newProxyInstance(Server.class.getClassLoader(), new Class<?>[] {EngineConnection.class}, (proxy, method, values) -> {
             if (method.getName().startsWith("prepare") && values[0] instanceof String sql) {
                 values[0] = answerable(sql);
+                isFull.compareAndSet(false, sql.contains(FULL));
+            } else if (method.getName().equals("commit") && isFull.getAndSet(false)) {
+                throw new SQLException("", "57011", -964);
             }
             try {
                 return method.invoke(connection, values);
@@ -188,9 +209,12 @@ public final class Server implements Driver {
                 statement.execute(sql);
             }
             connection.commit();
-        } catch (java.io.IOException | SQLException failed) {
-            failed.printStackTrace();
-            throw new SQLException(failed);
+        } catch (java.io.IOException unreadable) {
+            throw new SQLException(unreadable);
+        } catch (SQLException failed) {
+            made.remove(name);
+            System.err.println(failed.getMessage());
+            throw failed;
         }
     }
 

@@ -8,6 +8,7 @@ import (
 	_ "embed" // the sources
 	"fmt"
 	"io"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -82,7 +83,9 @@ func (s *Server) Resume(t testing.TB) {
 	t.Helper()
 	s.process = exec.CommandContext(context.Background(), "java", "--add-exports", asm, "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC",
 		"-Djava.security.manager=allow", "-Duser.timezone=UTC", "-Dderby.system.home="+s.data, "-Dderby.system.durability=test",
-		"-Dderby.locks.waitTimeout=2", "-cp", s.classes+string(os.PathListSeparator)+s.jars, "Server", s.statements(), s.port)
+		"-Dderby.locks.waitTimeout=2", "-Dderby.locks.deadlockTimeout=1",
+		"-Dderby.connection.requireAuthentication=true", "-Dderby.authentication.provider=BUILTIN",
+		"-Dderby.user."+db.DefaultSchema+"="+password, "-cp", s.classes+string(os.PathListSeparator)+s.jars, "Server", s.statements(), s.port)
 	s.process.Dir = s.data
 	s.process.Stderr = os.Stderr
 	stdin, err := s.process.StdinPipe()
@@ -116,9 +119,19 @@ func (s *Server) stop() {
 	_ = s.process.Wait() // its state says nothing about a test
 }
 
+// password has the characters that mean something in texts of the client.
+const password = `{a'b"c=d}`
+
 // DSN is the address of a database, which the first connection makes. Its name is in upper case, as the client sends it.
-func (s *Server) DSN(database string) string {
-	return "db2://" + db.DefaultSchema + ":secret@127.0.0.1:" + s.port + "/" + strings.ToUpper(database) + "?Authentication=SERVER"
+func (s *Server) DSN(database string) string { return s.DSNWith(database, password) }
+
+// DSNWith is DSN with a password.
+func (s *Server) DSNWith(database, password string) string {
+	address := url.URL{
+		Scheme: "db2", User: url.UserPassword(db.DefaultSchema, password), Host: "127.0.0.1:" + s.port, Path: "/" + strings.ToUpper(database),
+		RawQuery: "Authentication=SERVER",
+	}
+	return address.String()
 }
 
 // Offered are the procedures that there are.

@@ -117,6 +117,13 @@ func (w *Wire) connect(client net.Conn) {
 	w.mutex.Unlock()
 }
 
+// Open returns how many connections there are.
+func (w *Wire) Open() int {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	return len(w.ends) / 2
+}
+
 // late is the server's end whose pieces arrive late, each by the same time, as over a long cable.
 func (w *Wire) late(server net.Conn) net.Conn {
 	pieces := make(chan latePiece, 1000)

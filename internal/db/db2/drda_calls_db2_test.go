@@ -118,8 +118,8 @@ func crossing(t *testing.T, pool *sql.DB, name string, isCrossed bool) error {
 	outside := clients.Driver(testclient.DB2(t, pool))
 	first, second := begin(t, pool), begin(t, pool)
 	defer func() { _, _ = first.Rollback(), second.Rollback() }() // one of them is over
-	got(t, withTx(t, outside, first), "o", name+"1")
-	got(t, withTx(t, outside, second), "o", name+"2")
+	got(t, outside.WithSQLTx(first), "o", name+"1")
+	got(t, outside.WithSQLTx(second), "o", name+"2")
 	other := make(chan error, 1)
 	if isCrossed {
 		go func() {
@@ -129,7 +129,7 @@ func crossing(t *testing.T, pool *sql.DB, name string, isCrossed bool) error {
 	} else {
 		other <- nil
 	}
-	_, err := withTx(t, outside, first).GetApplLock(t.Context(), db.GetApplLockParams{ObjectType: "t", ObjectID: name + "2", OperatorID: "o"})
+	_, err := outside.WithSQLTx(first).GetApplLock(t.Context(), db.GetApplLockParams{ObjectType: "t", ObjectID: name + "2", OperatorID: "o"})
 	if err == nil {
 		_ = first.Rollback() // the other one was chosen, or it goes on now
 	}
@@ -180,6 +180,8 @@ func transactionsOverDRDA(t *testing.T, server *drda.Server) {
 	}
 }
 
+func errorOf[T any](_ T, err error) error { return err }
+
 func count(t *testing.T, pool *sql.DB, query string) (number int) {
 	t.Helper()
 	if err := pool.QueryRowContext(t.Context(), query).Scan(&number); err != nil {
@@ -200,7 +202,7 @@ func renewalsOverDRDA(t *testing.T, server *drda.Server) {
 		grants = append(grants, db.RenewableGrant{ObjectType: "t", ObjectID: id, OperatorID: "o", Fence: got(t, driver, "o", id).Fence, TTLSeconds: 3600})
 	}
 	tx := begin(t, pool)
-	got(t, withTx(t, driver, tx), "o", grants[35].ObjectID)
+	got(t, driver.WithSQLTx(tx), "o", grants[35].ObjectID)
 	renewed, err := driver.RenewApplLocks(t.Context(), db.RenewApplLocksParams{Grants: grants})
 	if err != nil || len(renewed) != 39 {
 		t.Errorf("%d are renewed, %v, want all but one", len(renewed), err)

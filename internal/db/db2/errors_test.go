@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -240,13 +239,13 @@ func TestDeadlockIsRepeated(t *testing.T) {
 			}
 			return fakeAnswer{
 				columns: []string{"1", "2", "3", "4", "5", "6", "7", "8", "9"},
-				rows:    [][]driver.Value{{"N", "HELD", "KIM", "CS", int64(0), moment("p_acquired_ts"), moment("p_expires_ts"), int64(60), ""}},
+				rows:    [][]driver.Value{{"N", "HELD", "KIM", "CS", int64(0), moment(), moment(), int64(60), ""}},
 			}
 		}
 		_, err := getThroughFacade(t.Context(), testclient.DB2(t, pool))
 		var held *applock.HeldError
 		if !errors.As(err, &held) || held.Holder.Owner.Operator != "KIM" || held.Holder.Owner.Department != "CS" ||
-			!held.Holder.AcquiredAt.Equal(moment("p_acquired_ts")) || !held.Holder.ExpiresAt.Equal(moment("p_expires_ts")) || held.Holder.Left != time.Minute {
+			!held.Holder.AcquiredAt.Equal(moment()) || !held.Holder.ExpiresAt.Equal(moment()) || held.Holder.Left != time.Minute {
 			t.Errorf("error = %v, want KIM to hold it", err)
 		}
 		checkSentinels(t, err, applock.ErrHeld)
@@ -293,26 +292,24 @@ func TestContextEndsDuringCall(t *testing.T) {
 		} {
 			t.Run(cause.Error()+", "+name, func(t *testing.T) {
 				t.Parallel()
-				eachOperation(t, func(t *testing.T, _ db.Operation, operationCall operationCall) {
-					synctest.Test(t, func(t *testing.T) {
-						slow := &slowServer{answer: answered.answer, proceed: make(chan struct{})}
-						server, pool := newFake(t, slow.run)
-						ctx, cancel := endingIn(t.Context())
-						defer cancel()
-						begun := time.Now()
-						result, err := operationCall.call(ctx, clients.Driver(testclient.DB2(t, pool)))
-						if waited := time.Since(begun); waited != time.Second || server.works() != 1 {
-							t.Errorf("returned after %s, want 1s; the server works on %d statements", waited, server.works())
-						}
-						if !errors.Is(err, cause) || db.KindOf(err) != db.KindInFlight || result != nil && !reflect.ValueOf(result).IsZero() {
-							t.Errorf("result %+v, %v, want nothing and %v in flight", result, err, cause)
-						}
-						close(slow.proceed)
-						synctest.Wait()
-						if stats := pool.Stats(); stats.InUse != 0 || stats.OpenConnections != answered.wantOpen || server.open() != answered.wantOpen {
-							t.Errorf("pool %+v, want %d connections, none in use", stats, answered.wantOpen)
-						}
-					})
+				synctest.Test(t, func(t *testing.T) {
+					slow := &slowServer{answer: answered.answer, proceed: make(chan struct{})}
+					server, pool := newFake(t, slow.run)
+					ctx, cancel := endingIn(t.Context())
+					defer cancel()
+					begun := time.Now()
+					result, err := clients.Driver(testclient.DB2(t, pool)).InquireApplLock(ctx, db.InquireApplLockParams{ObjectType: "t", ObjectID: "i"})
+					if waited := time.Since(begun); waited != time.Second || server.works() != 1 {
+						t.Errorf("returned after %s, want 1s; the server works on %d statements", waited, server.works())
+					}
+					if !errors.Is(err, cause) || db.KindOf(err) != db.KindInFlight || result != (db.InquireApplLockResult{}) {
+						t.Errorf("result %+v, %v, want nothing and %v in flight", result, err, cause)
+					}
+					close(slow.proceed)
+					synctest.Wait()
+					if stats := pool.Stats(); stats.InUse != 0 || stats.OpenConnections != answered.wantOpen || server.open() != answered.wantOpen {
+						t.Errorf("pool %+v, want %d connections, none in use", stats, answered.wantOpen)
+					}
 				})
 			})
 		}
@@ -401,36 +398,29 @@ func TestContextEndsInTransaction(t *testing.T) {
 }
 
 // Goal: a context that has ended before the call sends nothing, and there is nothing unknown about that. Method:
-// each operation, on a pool without connections and in a transaction; through the façade, too.
+// on a pool without connections and in a transaction; through the façade, too.
 func TestContextEndedBefore(t *testing.T) {
 	t.Parallel()
-	eachOperation(t, func(t *testing.T, operation db.Operation, operationCall operationCall) {
-		server, pool := newFake(t, func(statement fakeStatement) fakeAnswer {
-			if strings.Contains(statement.text, operation.Name) {
-				return answerTo(operation, asBytes)
-			}
-			return fakeAnswer{}
-		})
-		ctx, cancel := context.WithCancel(t.Context())
-		cancel()
-		outside := clients.Driver(testclient.DB2(t, pool))
-		_, err := operationCall.call(ctx, outside)
-		if !errors.Is(err, context.Canceled) || db.KindOf(err) == db.KindInFlight || server.connections != 0 {
-			t.Errorf("error = %v, %d connections were made", err, server.connections)
+	server, pool := newFake(t, onlyAnswer(fakeAnswer{}))
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	outside := clients.Driver(testclient.DB2(t, pool))
+	err := assertGrant(ctx, outside)
+	if !errors.Is(err, context.Canceled) || db.KindOf(err) == db.KindInFlight || server.connections != 0 {
+		t.Errorf("error = %v, %d connections were made", err, server.connections)
+	}
+	tx := begin(t, pool)
+	server.statements()
+	for range 20 { // a select takes either of two that are ready
+		err = assertGrant(ctx, outside.WithSQLTx(tx))
+		if sent := server.statements(); !errors.Is(err, context.Canceled) || db.KindOf(err) == db.KindInFlight || len(sent) != 0 {
+			t.Fatalf("in a transaction: error = %v, sent %v", err, sent)
 		}
-		tx := begin(t, pool)
-		server.statements()
-		for range 20 { // a select takes either of two that are ready
-			_, err = operationCall.call(ctx, withTx(t, outside, tx))
-			if sent := server.statements(); !errors.Is(err, context.Canceled) || db.KindOf(err) == db.KindInFlight || len(sent) != 0 {
-				t.Fatalf("in a transaction: error = %v, sent %v", err, sent)
-			}
-		}
-		if err := tx.Rollback(); err != nil {
-			t.Error(err)
-		}
-		if _, err := getThroughFacade(ctx, testclient.DB2(t, pool)); !errors.Is(err, context.Canceled) || errors.Is(err, applock.ErrOutcomeUnknown) {
-			t.Errorf("through the façade: %v", err)
-		}
-	})
+	}
+	if err := tx.Rollback(); err != nil {
+		t.Error(err)
+	}
+	if _, err := getThroughFacade(ctx, testclient.DB2(t, pool)); !errors.Is(err, context.Canceled) || errors.Is(err, applock.ErrOutcomeUnknown) {
+		t.Errorf("through the façade: %v", err)
+	}
 }

@@ -81,7 +81,6 @@ var (
 	tables       = regexp.MustCompile(`\bappl_lock(_waiter|_ask|_viewer|_policy|_fence|_event)?\b`)
 	change       = regexp.MustCompile(`^(UPDATE|DELETE FROM|INSERT INTO) appl_lock`)
 	readsLock    = regexp.MustCompile(`^SELECT .*\bappl_lock\b`)
-	lockTimeout  = regexp.MustCompile(`^SET CURRENT LOCK TIMEOUT \d+$`)
 	optionBlock  = regexp.MustCompile(`(?m)\)\nSPECIFIC (\w+)\n(?:DYNAMIC RESULT SETS 1\n)?LANGUAGE SQL\nNOT DETERMINISTIC\n(?:CONTAINS SQL|MODIFIES SQL DATA|READS SQL DATA)\n(?:main: )?BEGIN$`)
 	created      = regexp.MustCompile(`(?m)^CREATE OR REPLACE PROCEDURE (\w+)`)
 	onlyOnLUW    = regexp.MustCompile(`\)\nSPECIFIC|OR REPLACE (?:VIEW|FUNCTION)|LOCK TIMEOUT|COMMENT ON|(?m)^CALL`)
@@ -174,12 +173,6 @@ func rulesOfFiles() []lintRule {
 			}
 			return ""
 		}, nil}, // it is made: internal/migrate/db2 tests the changes
-		{"result sets are declared where they are opened", func(s source) string {
-			if opened, declared := strings.Contains(s.code(), "OPEN answer"), strings.Contains(s.code(), "DYNAMIC RESULT SETS 1"); opened != declared {
-				return fmt.Sprintf("opened %t, declared %t", opened, declared)
-			}
-			return ""
-		}, []lintEdit{{"inbox_appl_locks", "DYNAMIC RESULT SETS 1\n", ""}}},
 		{"characters are of ASCII, whatever the code page", func(s source) string { return notASCII.FindString(s.text) },
 			[]lintEdit{{"serialize_appl_lock", "let one", "für einen"}}},
 		{"names have at most 30 bytes, as z/OS takes them", func(s source) string { return longName.FindString(s.code()) },
@@ -198,14 +191,6 @@ func rulesOfText() []lintRule {
 			{"purge_appl_locks", "l.fence < v_now_us", "l.fence < v_now_us FOR UPDATE"},
 			{"purge_appl_locks", "FOR candidate AS", "FOR candidate AS found CURSOR WITH HOLD FOR"},
 			{"serialize_appl_lock", "INTO appl_lock_serialize", `INTO "appl_lock_serialize"`},
-		}},
-		{"CURRENT is the clock in UTC or the lock timeout", func(s source) string {
-			return s.first(func(_ int, step string) bool {
-				return strings.Contains(step, "CURRENT ") && step != readClock && !lockTimeout.MatchString(step) && s.stem != "views"
-			})
-		}, []lintEdit{
-			{"inquire_appl_lock", " - CURRENT TIMEZONE", ""},
-			{"purge_appl_locks", "SET CURRENT LOCK TIMEOUT 1;", "SET CURRENT LOCK TIMEOUT 1;\n    SET CURRENT ISOLATION = CS;"},
 		}},
 		{"a duration is (x) SECOND, and times are counted by the expressions that are rendered in BIGINT", func(s source) string {
 			return wrongUnit.FindString(s.code())

@@ -36,7 +36,7 @@ func (r *renewals) answer(statement fakeStatement) fakeAnswer {
 	for fields := range slices.Chunk(r.fields(document), 5) {
 		objects = append(objects, fields[0]+":"+fields[1])
 		answer.rows = append(answer.rows, []driver.Value{
-			[]byte(fields[0]), []byte(fields[1]), []byte("RENEWED"), []byte{}, []byte{}, nil, moment("expires_ts"), int64(30),
+			[]byte(fields[0]), []byte(fields[1]), []byte("RENEWED"), []byte{}, []byte{}, nil, moment(), int64(30),
 		})
 	}
 	r.calls, r.texts = append(r.calls, objects), append(r.texts, document)
@@ -174,7 +174,7 @@ func TestRenewalFails(t *testing.T) {
 	busy := &renewals{t: t, locked: objects[1:2], err: answer(-911, "40001", rolledBack+`"68".`)}
 	_, pool := newFake(t, busy.answer)
 	tx := begin(t, pool)
-	renewed, err := withTx(t, clients.Driver(testclient.DB2(t, pool)), tx).RenewApplLocks(t.Context(), db.RenewApplLocksParams{Grants: grants})
+	renewed, err := clients.Driver(testclient.DB2(t, pool)).WithSQLTx(tx).RenewApplLocks(t.Context(), db.RenewApplLocksParams{Grants: grants})
 	if db.KindOf(err) != db.KindBusy || renewed != nil || len(busy.calls) != 1 {
 		t.Errorf("in a transaction: renewed %v, %v, in %d calls", renewed, err, len(busy.calls))
 	}

@@ -96,7 +96,7 @@ func TestInTxInsideTransaction(t *testing.T) {
 	server, pool := newFake(t, txServer(nil))
 	tx := begin(t, pool)
 	server.statements()
-	inside := withTx(t, clients.Driver(testclient.DB2(t, pool)), tx)
+	inside := clients.Driver(testclient.DB2(t, pool)).WithSQLTx(tx)
 	for _, want := range []error{nil, refused} {
 		err := inside.InTx(t.Context(), func(driver db.Driver) error {
 			return errors.Join(assertGrant(t.Context(), driver), want)
@@ -198,7 +198,7 @@ func TestInTxIsUndone(t *testing.T) {
 	_, pool := newFake(t, txServer(map[string]fakeAnswer{assertCallText: {err: answer(-911, "40001", rolledBack+`"68".`)}}))
 	tx := begin(t, pool)
 	err := clients.Driver(testclient.DB2(t, pool)).InTx(t.Context(), func(driver db.Driver) error {
-		_ = assertGrant(t.Context(), withTx(t, driver, tx))
+		_ = assertGrant(t.Context(), driver.WithSQLTx(tx))
 		return nil
 	})
 	if err != nil {

@@ -22,6 +22,7 @@ import (
 	"github.com/applock/applock/applock/console/internal/changes"
 	"github.com/applock/applock/applock/console/internal/pages"
 	"github.com/applock/applock/applock/console/internal/reading"
+	"github.com/applock/applock/applock/console/internal/seal"
 )
 
 // DefaultTimeout bounds the calls to the database of one page where nothing else is asked for.
@@ -53,6 +54,9 @@ type Config struct {
 	// Interval is how often a page asks whether it still shows the database's state; zero is DefaultInterval. Pages with the same address
 	// and client share the reads: at most two in an interval, fewer if they take long. Without an open page there are none.
 	Interval time.Duration
+	// Key is the same for all replicas of a console behind one address, so that each shows the plans and answers of the others; zero is a
+	// random key of this handler.
+	Key [32]byte
 	// Logger gets errors of the database, which pages show only in general, and each change with its person; nil logs nothing.
 	Logger *slog.Logger
 }
@@ -93,8 +97,12 @@ func newConsole(client *applock.Client, config Config) *console {
 	config.Interval = cmp.Or(config.Interval, DefaultInterval)
 	config.Logger = cmp.Or(config.Logger, slog.New(slog.DiscardHandler))
 	c := &console{config: config, pages: pages.New(config.Logger)}
+	sealed, err := seal.New(config.Key, "pages")
+	if err != nil {
+		panic(err) // the key has the length of one
+	}
 	c.shared = changes.Config{
-		Pages: c.pages, Logger: config.Logger, Timeout: config.Timeout, Answers: changes.NewAnswers(), Noting: make(chan struct{}, 1),
+		Pages: c.pages, Logger: config.Logger, Timeout: config.Timeout, Seal: sealed, Noting: make(chan struct{}, 1),
 	}
 	c.own = c.newSite(client, "")
 	for _, role := range config.Roles {

@@ -484,7 +484,7 @@ func TestMountsAnywhere(t *testing.T) {
 	}
 	w := httptest.NewRecorder()
 	mux.ServeHTTP(w, request(http.MethodPost, "/desk/locks/release", confirmedForm(grant, "gone").Encode()))
-	if location := w.Header().Get("Location"); w.Code != http.StatusSeeOther || !strings.HasPrefix(location, "answer?id=") {
+	if location := w.Header().Get("Location"); w.Code != http.StatusSeeOther || !strings.HasPrefix(location, "answer?sealed=") {
 		t.Errorf("status %d, location %q", w.Code, location)
 	}
 }

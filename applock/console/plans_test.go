@@ -106,11 +106,12 @@ func TestHandDeskOver(t *testing.T) {
 	if status != http.StatusOK {
 		t.Errorf("the second use of a plan has status %d", status)
 	}
-	confirmed.Del("plan") // as a form that a program has made
+	confirmed.Set("to", "BJONES") // which the person has not done
+	confirmed.Set("unknown", "BJONES")
 	status, page = d.follow(t, d.submit("/transfer", confirmed))
 	check(t, page, "HELD</strong> Nothing has happened", "2 of 2.")
 	if status != http.StatusConflict {
-		t.Errorf("an old confirmation has status %d", status)
+		t.Errorf("an old confirmation for somebody else has status %d", status)
 	}
 	if events := d.events(t); len(events) != 2 || events[0].Actor != "MLEE" || events[0].Reason != "JDOE is ill" || events[1].To.Operator != "ASMITH" {
 		t.Errorf("the history has %+v", events)

@@ -20,6 +20,7 @@ import (
 	"github.com/applock/applock/applock/console/internal/access"
 	"github.com/applock/applock/applock/console/internal/pages"
 	"github.com/applock/applock/applock/console/internal/reading"
+	"github.com/applock/applock/applock/console/internal/seal"
 )
 
 // Page makes a page for a visitor. values are the address' parameters, or the form's.
@@ -31,7 +32,8 @@ type Config struct {
 	Logger *slog.Logger
 	// Timeout bounds the calls to the database of one page.
 	Timeout time.Duration
-	Answers *Answers
+	// Seal closes plans and answers.
+	Seal *seal.Seal
 	// Noting is a semaphore of one, held while a note is compared and changed.
 	Noting chan struct{}
 }
@@ -61,8 +63,8 @@ func (c *Changer) Handlers() map[string]Page {
 		"POST /withdraw": limited(access.Ask, c.withdrawPage),
 		"POST /respond":  limited(access.Answer, c.respondPage),
 		"POST /get":      limited(access.Ask, c.getPage),
-		"GET /plan":      c.keptPage,
-		"GET /answer":    c.keptPage,
+		"GET /plan":      c.sealedPage("plan", pages.ErrNoPlan),
+		"GET /answer":    c.sealedPage("answer", pages.ErrNoAnswer),
 	}
 	for _, verb := range verbs() {
 		all["GET /"+verb.Name] = limited(verb.Name, c.formPage(verb))
@@ -104,8 +106,8 @@ type change struct {
 	Text, Old string
 	// Carry copies the notes to the new grants.
 	Carry bool
-	// By is the person who asks for the change. Confirms is the random name of the plan that the form is of.
-	By, Confirms string
+	// By is the person who asks for the change.
+	By string
 }
 
 // ownerAfter returns the new owner of a lock. Without a department of the receiver, the lock keeps its own.
@@ -124,15 +126,17 @@ type verb struct {
 	Limit int
 	// argument is the reason's name in errors.
 	argument string
-	call     func(ctx context.Context, client *applock.Client, d change, lock applock.Lock) (applock.Grant, error)
+	// event is what the history has of it.
+	event applock.EventKind
+	call  func(ctx context.Context, client *applock.Client, d change, lock applock.Lock) (applock.Grant, error)
 }
 
 // verbs returns the verbs in the order of the page.
 func verbs() []verb {
 	return []verb{
-		{Name: access.Transfer, Hands: true, Gives: true, Many: true, Limit: applock.MaxReasonLength, argument: "Reason", call: transfer},
-		{Name: access.Take, Gives: true, Many: true, Limit: applock.MaxReasonLength, argument: "Reason", call: take},
-		{Name: access.Release, Many: true, Limit: applock.MaxReasonLength, argument: "Reason", call: release},
+		{Name: access.Transfer, Hands: true, Gives: true, Many: true, Limit: applock.MaxReasonLength, argument: "Reason", event: applock.EventTransferred, call: transfer},
+		{Name: access.Take, Gives: true, Many: true, Limit: applock.MaxReasonLength, argument: "Reason", event: applock.EventTaken, call: take},
+		{Name: access.Release, Many: true, Limit: applock.MaxReasonLength, argument: "Reason", event: applock.EventReleased, call: release},
 		{Name: access.Note, Limit: applock.MaxNoteLength, argument: "Note", call: note},
 	}
 }
@@ -173,7 +177,7 @@ func changeOf(person string, posted url.Values) (d change, at step, err error) {
 		Type: form("type"), To: applock.Owner{Operator: form("to"), Department: form("department")},
 		Text: form("reason"), Old: form("old"), Carry: form("carry") != "", By: person,
 		// Names keep their blanks.
-		Desk: posted.Get("desk"), Unknown: posted.Get("unknown"), Confirms: posted.Get("plan"),
+		Desk: posted.Get("desk"), Unknown: posted.Get("unknown"),
 	}
 	for _, text := range posted["lock"] {
 		key, err := pages.ParseGrant(text)
@@ -262,7 +266,7 @@ func (c *Changer) changePage(v verb) Page {
 		if at == doing {
 			page, next = "answer", c.do
 		}
-		kept, err := c.Answers.once(confirmation{person: d.By, plan: d.Confirms}, func() (pages.View, error) { return next(ctx, who, v, d) })
+		shown, err := next(ctx, who, v, d)
 		var changed *noteChangedError
 		switch {
 		case errors.As(err, &changed):
@@ -271,8 +275,7 @@ func (c *Changer) changePage(v verb) Page {
 		case err != nil:
 			return pages.View{}, err
 		}
-		// Redirect to an address of its own, so that neither back nor reload sends the form again.
-		return pages.View{Location: page + "?id=" + url.QueryEscape(kept)}, nil
+		return c.sealed(page, d.By, shown)
 	}
 }
 

@@ -9,25 +9,6 @@ import (
 	"github.com/applock/applock/applock/console/internal/pages"
 )
 
-// Goal: an answer is for whoever has asked, and kept no longer than there is room. Method: another name, and many answers.
-func TestAnswersAreKept(t *testing.T) {
-	t.Parallel()
-	a := NewAnswers()
-	first := a.keep("MLEE", pages.View{Title: "first"})
-	if kept, found := a.find(first, "MLEE"); !found || kept.Title != "first" {
-		t.Error("the answer is not found")
-	}
-	if _, found := a.find(first, "ASMITH"); found {
-		t.Error("somebody else finds it")
-	}
-	for range answersKept {
-		a.keep("MLEE", pages.View{})
-	}
-	if _, found := a.find(first, "MLEE"); found || len(a.kept) != answersKept || len(a.order) != answersKept {
-		t.Errorf("%d answers are kept", len(a.kept))
-	}
-}
-
 // Goal: a note that does not fit behind the reason is cut, and the plan says so before. Method: reasons and notes of several lengths.
 func TestHistoryKeepsWhatFits(t *testing.T) {
 	t.Parallel()

@@ -2,7 +2,6 @@ package changes
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"html/template"
@@ -10,13 +9,13 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"sync"
 	"time"
 	"unicode/utf8"
 
 	"github.com/applock/applock/applock"
 	"github.com/applock/applock/applock/console/internal/access"
 	"github.com/applock/applock/applock/console/internal/pages"
+	"github.com/applock/applock/applock/console/internal/reading"
 )
 
 // plan is the data of a plan: the effects of a change.
@@ -48,7 +47,7 @@ func (c *Changer) current(ctx context.Context, v verb, d change, key applock.Key
 			return lock, &applock.HeldError{Object: key.Object, Holder: applock.Holder{
 				Owner: lock.Owner, Fence: lock.Fence, ExpiresAt: lock.ExpiresAt, Left: lock.Left, Note: lock.Note,
 			}}
-		case v.Name == access.Note && pages.Tidy(lock.Note) != d.Old:
+		case v.Name == access.Note && pages.Tidy(lock.Note) != d.Old && pages.Tidy(lock.Note) != d.Text: // the second use of a plan is none
 			return lock, &noteChangedError{note: pages.Tidy(lock.Note)}
 		}
 		return lock, nil
@@ -63,7 +62,7 @@ func (c *Changer) currents(ctx context.Context, v verb, d change) (locks []applo
 		lock, err := c.current(ctx, v, d, key)
 		switch {
 		case isRefusal(err):
-			left = append(left, outcome{Key: key, err: err})
+			left = append(left, c.already(ctx, v, d, outcome{Key: key, err: err}))
 		case err != nil:
 			return nil, nil, next, err
 		default:
@@ -95,7 +94,7 @@ func (c *Changer) plan(ctx context.Context, who access.Visitor, v verb, d change
 	if len(locks) == 0 && len(left) > 0 {
 		return c.answer(who, v, d, left, nil), nil
 	}
-	d.Locks, d.Next, d.Confirms = nil, next, rand.Text()
+	d.Locks, d.Next = nil, next
 	for _, lock := range locks {
 		d.Locks = append(d.Locks, lock.Key())
 	}
@@ -260,6 +259,9 @@ func (c *Changer) do(ctx context.Context, who access.Visitor, v verb, d change) 
 			return c.answer(who, v, d, rows, d.Locks[i:]), nil
 		}
 		row := c.doOne(ctx, v, d, key)
+		if isRefusal(row.err) {
+			row = c.already(ctx, v, d, row)
+		}
 		if changed, is := errors.AsType[*noteChangedError](row.err); is {
 			return pages.View{}, changed
 		}
@@ -291,6 +293,22 @@ func failureOf(err error) slog.Attr {
 		err = &silent
 	}
 	return slog.Any("error", err)
+}
+
+// already returns the outcome of a refused change that the same person has made before, by the second use of a plan, in any replica. The
+// history tells.
+func (c *Changer) already(ctx context.Context, v verb, d change, row outcome) outcome {
+	request := applock.HistoryRequest{ObjectType: row.Object.Type, ObjectID: row.Object.ID, NewestFirst: true, PageSize: reading.RowsOfPage}
+	events, err := reading.Collect(c.client.History(ctx, request), reading.RowsOfPage)
+	if err != nil {
+		return row // the refusal stands
+	}
+	for _, event := range events {
+		if event.Kind == v.event && event.FromFence == row.Fence && event.Actor == d.By && (!v.Gives || event.To.Operator == d.To.Operator) {
+			return outcome{Key: row.Key, From: event.From, Outcome: string(event.Kind), Holder: applock.Holder{Owner: event.To, Fence: event.ToFence}}
+		}
+	}
+	return row
 }
 
 // doOne changes one lock. The same transaction writes the ended note into the history. The note is then copied to the new grant, if asked
@@ -402,94 +420,37 @@ func (c *Changer) handBacks(rows []outcome) []handBack {
 	return backs
 }
 
-func (c *Changer) keptPage(_ context.Context, who access.Visitor, query url.Values) (pages.View, error) {
-	kept, found := c.Answers.find(query.Get("id"), who.Person)
-	if !found {
-		return pages.View{}, pages.ErrNoAnswer
+// longestSealed is the longest page that goes into an address: proxies accept no more than 8 KB.
+const longestSealed = 6000
+
+// sealedView is a finished page.
+type sealedView struct {
+	Status int
+	Title  string
+	Main   template.HTML
+}
+
+// sealed redirects to an address that has the page sealed in it, so that neither back nor reload sends the form again. Any replica can show
+// it, also after a restart. A page that is too long for an address is itself the answer to the form.
+func (c *Changer) sealed(page, person string, v pages.View) (pages.View, error) {
+	main, err := c.Pages.Main(v, pages.Frame{Title: v.Title, Person: person, Data: v.Data})
+	if err != nil {
+		return pages.View{}, err
 	}
-	return kept, nil
-}
-
-const answersKept = 1000
-
-// Answers stores the last plans and answers, each for its own person.
-type Answers struct {
-	mutex sync.Mutex
-	kept  map[string]keptAnswer
-	order []string
-	// confirmed are the plans that somebody has confirmed, and confirmations the order in which they came.
-	confirmed     map[confirmation]*confirmed
-	confirmations []confirmation
-}
-
-// confirmation names a plan and who has confirmed it.
-type confirmation struct{ person, plan string }
-
-// confirmed is a plan that is being done, and the name of its answer when it has been done.
-type confirmed struct {
-	mutex  sync.Mutex
-	answer string
-}
-
-type keptAnswer struct {
-	person string
-	view   pages.View
-}
-
-// NewAnswers returns an empty one.
-func NewAnswers() *Answers {
-	return &Answers{kept: map[string]keptAnswer{}, confirmed: map[confirmation]*confirmed{}}
-}
-
-func (a *Answers) keep(person string, v pages.View) (id string) {
-	id = rand.Text()
-	a.mutex.Lock()
-	defer a.mutex.Unlock()
-	if len(a.order) == answersKept {
-		delete(a.kept, a.order[0])
-		a.order = a.order[1:]
+	text, err := c.Seal.Close(sealedView{Status: v.Status, Title: v.Title, Main: main}, page+" of "+person)
+	if err != nil || len(text) > longestSealed {
+		return v, err
 	}
-	a.kept[id] = keptAnswer{person: person, view: v}
-	a.order = append(a.order, id)
-	return id
+	return pages.View{Location: page + "?sealed=" + text}, nil
 }
 
-// once does a plan, and keeps its answer. The second confirmation of the same plan waits for the first, and gets the same answer. What has failed,
-// and what comes from no plan, is done again.
-func (a *Answers) once(by confirmation, do func() (pages.View, error)) (id string, err error) {
-	done := &confirmed{}
-	if by.plan != "" {
-		done = a.confirmedBy(by)
-	}
-	done.mutex.Lock()
-	defer done.mutex.Unlock()
-	if done.answer == "" {
-		shown, err := do()
-		if err != nil {
-			return "", err
+// sealedPage shows a page to the person for whom it was made, and missing to others.
+func (c *Changer) sealedPage(page string, missing error) Page {
+	return func(_ context.Context, who access.Visitor, query url.Values) (pages.View, error) {
+		var v sealedView
+		if !c.Seal.Open(query.Get("sealed"), page+" of "+who.Person, &v) {
+			return pages.View{}, missing
 		}
-		done.answer = a.keep(by.person, shown)
+		return pages.View{Template: "sealed", Status: v.Status, Title: v.Title, Data: v.Main}, nil
 	}
-	return done.answer, nil
-}
-
-func (a *Answers) confirmedBy(by confirmation) *confirmed {
-	a.mutex.Lock()
-	defer a.mutex.Unlock()
-	if a.confirmed[by] == nil {
-		if len(a.confirmations) == answersKept {
-			delete(a.confirmed, a.confirmations[0])
-			a.confirmations = a.confirmations[1:]
-		}
-		a.confirmed[by] = &confirmed{}
-		a.confirmations = append(a.confirmations, by)
-	}
-	return a.confirmed[by]
-}
-
-func (a *Answers) find(id, person string) (pages.View, bool) {
-	a.mutex.Lock()
-	defer a.mutex.Unlock()
-	kept, found := a.kept[id]
-	return kept.view, found && kept.person == person
 }

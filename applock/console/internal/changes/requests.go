@@ -108,7 +108,7 @@ func (c *Changer) askPage(ctx context.Context, who access.Visitor, form url.Valu
 	if asked {
 		return pages.View{Location: "desk"}, nil
 	}
-	return c.keepResults(who.Person, c.nameOf(objects), "title.ask", lines), nil
+	return c.sealed("answer", who.Person, c.results(c.nameOf(objects), "title.ask", lines))
 }
 
 func (c *Changer) nameOf(objects []applock.Object) template.HTML {
@@ -247,7 +247,7 @@ func (c *Changer) respondPage(ctx context.Context, who access.Visitor, form url.
 	default:
 		line = c.failed(key.Object, err)
 	}
-	return c.keepResults(who.Person, pages.Value(key.Object), "title.respond", []result{line}), nil
+	return c.sealed("answer", who.Person, c.results(pages.Value(key.Object), "title.respond", []result{line}))
 }
 
 // getPage gets an object for the person: a given lock, or an object that has become free.
@@ -270,7 +270,7 @@ func (c *Changer) getPage(ctx context.Context, who access.Visitor, form url.Valu
 	if !errors.Is(err, applock.ErrUnreachable) {
 		c.beats.change(owner.Operator, func(of *beat) { delete(of.freed, object); delete(of.missed, object) })
 	}
-	return c.keepResults(who.Person, pages.Value(object), "title.get", []result{line}), nil
+	return c.sealed("answer", who.Person, c.results(pages.Value(object), "title.get", []result{line}))
 }
 
 type resultsShown struct {
@@ -287,12 +287,6 @@ func (c *Changer) results(what template.HTML, title string, lines []result) page
 	}
 	v.Data = s
 	return v
-}
-
-// keepResults redirects to a page with the results, so that neither back nor reload sends the form again.
-func (c *Changer) keepResults(person string, what template.HTML, title string, lines []result) pages.View {
-	id := c.Answers.keep(person, c.results(what, title, lines))
-	return pages.View{Location: "answer?id=" + url.QueryEscape(id)}
 }
 
 func (c *Changer) logRequest(ctx context.Context, person, what string, object applock.Object, outcome string, err error) {

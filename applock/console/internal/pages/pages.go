@@ -180,7 +180,8 @@ var (
 	ErrNoPage     = errors.New("there is no such page")
 	ErrNoForm     = errors.New("the page does not take that")
 	ErrMayNot     = errors.New("not allowed to do that")
-	ErrNoAnswer   = errors.New("the answer is not kept any more")
+	ErrNoPlan     = errors.New("the plan cannot be read any more")
+	ErrNoAnswer   = errors.New("the answer cannot be read any more")
 	ErrFormTooBig = errors.New("the form is too big")
 	ErrFormLate   = errors.New("the form has not arrived in time")
 )
@@ -225,6 +226,7 @@ func (p *Pages) Explain(err error) (status int, text string) {
 	}{
 		{ErrNoPage, http.StatusNotFound, p.texts["error.no-page"]},
 		{ErrNoForm, http.StatusMethodNotAllowed, p.texts["error.no-form"]},
+		{ErrNoPlan, http.StatusNotFound, p.texts["error.no-plan"]},
 		{ErrNoAnswer, http.StatusNotFound, p.texts["error.no-answer"]},
 		{ErrMayNot, http.StatusForbidden, p.texts["error.may-not"]},
 		{ErrFormLate, http.StatusRequestTimeout, p.texts["error.form-late"]},

@@ -207,7 +207,8 @@ func english() texts {
 		"error.origin": "Nothing has happened: this form came from another site, or by another address than the console's. Open the console by " +
 			"its own address, and send the form there. If that is refused, too, ask the person who runs the proxy to pass " +
 			"the header Host on unchanged.",
-		"error.no-answer":     "This answer is no longer kept, or it belongs to somebody else. The object's page shows who holds the object now.",
+		"error.no-answer":     "This answer cannot be read any more, or it belongs to somebody else. The object's page shows who holds the object now.",
+		"error.no-plan":       "This plan cannot be read any more, or it belongs to somebody else. Nothing has happened yet: begin again at the lock's page.",
 		"error.may-not":       "You have no right to do that. If you need it, ask the person who runs this console.",
 		"error.others":        "Nothing has happened. You may change only your own locks here, and this is held by others: %s.",
 		"error.too-big":       "The form is too big, and nothing has happened. Shorten the texts, or select fewer locks.",

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"regexp"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	"time"
 
 	"github.com/applock/applock/applock"
+	"github.com/applock/applock/applock/console/internal/pages"
 	"github.com/applock/applock/applock/lease"
 	"github.com/applock/applock/internal/clients"
 	"github.com/applock/applock/internal/db"
@@ -48,6 +50,63 @@ func TestPlanIsUsedOnce(t *testing.T) {
 	if lock := d.holder(t, "a:1"); lock.Fence <= grant.Fence {
 		t.Errorf("the second use has released %+v", lock)
 	}
+}
+
+// Goal: replicas with one key show each other's plans and answers, also after a restart, to the person whose they are; without the key a plan is
+// called lost, with nothing done. Method: each step at another console.
+func TestReplicas(t *testing.T) {
+	t.Parallel()
+	config := supervisor()
+	config.Key = [32]byte{1}
+	one := newDesk(t, config)
+	grant := one.get(t, "a:1", "JDOE", time.Hour)
+	other := func(change func(*Config)) desk {
+		config := config
+		change(&config)
+		return deskOn(one.client, config)
+	}
+	two := other(func(*Config) {})
+	stranger := other(func(config *Config) { config.SignIn = Local("PKING") })
+	alone := other(func(config *Config) { config.Key = [32]byte{} })
+	form := confirmedForm(grant, "gone")
+	form.Del("confirmed")
+	planned := one.submit("/release", form)
+	_, plan := two.follow(t, planned)
+	check(t, plan, "<button>Release a:1</button>")
+	for _, d := range []desk{stranger, alone} {
+		status, lost := d.follow(t, planned)
+		check(t, lost, "Nothing has happened yet: begin again")
+		if status != http.StatusNotFound {
+			t.Errorf("a lost plan has status %d", status)
+		}
+	}
+	answered := other(func(*Config) {}).submit("/release", formOf(plan))
+	for _, answered := range []*httptest.ResponseRecorder{answered, two.submit("/release", formOf(plan))} {
+		status, answer := one.follow(t, answered)
+		check(t, answer, "<strong>RELEASED</strong>")
+		if status != http.StatusOK {
+			t.Errorf("the answer has status %d", status)
+		}
+		_, lost := stranger.follow(t, answered)
+		check(t, lost, "This answer cannot be read any more")
+	}
+	if events := one.events(t); len(events) != 1 {
+		t.Errorf("the history has %+v", events)
+	}
+}
+
+// Goal: a plan does not say of its receiver, who waits, that he keeps waiting. Method: two who wait for one of two locks.
+func TestReceiverGetsWhatHeWaitsFor(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, supervisor())
+	form := confirmedForm(d.get(t, "a:1", "JDOE", time.Hour), "JDOE is ill")
+	form.Add("lock", pages.FormatGrant(d.get(t, "a:2", "JDOE", time.Hour).Key()))
+	d.wait(t, "a:1", "PKING")
+	d.wait(t, "a:1", "CWU")
+	form.Set("to", "PKING")
+	form.Del("confirmed")
+	_, plan := d.follow(t, d.submit("/transfer", form))
+	check(t, plan, "Waiting, and gets it in this step: PKING.", "Waiting, and keeps waiting: CWU.")
 }
 
 // Goal: a desk is handed over after a plan that shows each lock, once, and the answer is that of the database for each. Method: the
@@ -337,18 +396,25 @@ func failuresAmongMany(t *testing.T) {
 	}
 	_, plan := d.follow(t, d.submit("/release", deskForm("JDOE", "")))
 	status, answer := d.follow(t, d.submit("/release", formOf(plan)))
-	check(t, answer, "RELEASED</strong> Released. 2 of 4.", "Not done, or the outcome is unknown. "+applock.ErrBusy.Error(), "Not tried: 1.", "Go on with the other 1")
+	check(t, answer, "RELEASED</strong> Released. 2 of 5.", "Not done, or the outcome is unknown. "+applock.ErrBusy.Error(), "2 of 5 done, 3 left.",
+		"It is not known whether this was done: a:4.", "Go on with the 3 left")
 	if status < http.StatusInternalServerError {
 		t.Errorf("status %d", status)
 	}
 	_, plan = d.follow(t, d.submit("/release", formOf(answer)))
-	check(t, plan, "<button>Release a:5</button>")
+	check(t, plan, "<button>Release 3 locks of JDOE</button>")
+	if _, err := behind.client.Release(t.Context(), applock.ReleaseRequest{Key: behind.holder(t, "a:4").Key(), Actor: "MLEE", Reason: "JDOE is ill"}); err != nil {
+		t.Fatal(err) // the call without an answer has done it
+	}
+	_, plan = d.follow(t, d.submit("/release", formOf(answer)))
+	check(t, plan, "<button>Release 2 locks of JDOE</button>", "<strong>RELEASED</strong> Released.")
 
 	clear(errs)
+	behind.get(t, "a:4", "JDOE", time.Hour)
 	_, plan = d.follow(t, d.submit("/release", deskForm("JDOE", "")))
 	late = func() { time.Sleep(config.Timeout/2 + 1) }
 	_, answer = d.follow(t, d.submit("/release", formOf(plan)))
-	check(t, answer, "RELEASED</strong> Released.", "Not tried: 2.")
+	check(t, answer, "RELEASED</strong> Released. 1 of 3.", "1 of 3 done, 2 left.")
 	for object, want := range map[string]string{"a:1": "", "a:2": "", "a:3": "", "a:4": "JDOE", "a:5": "JDOE"} {
 		if lock := behind.holder(t, object); lock.Owner.Operator != want {
 			t.Errorf("%s is held by %q, want %q", object, lock.Owner.Operator, want)

@@ -27,7 +27,8 @@ type plan struct {
 	Notes, Carries, Cut bool
 	// Holders and Receivers are true if there are several.
 	Holders, Receivers bool
-	Waiters            []string
+	// Waiters go on waiting, Getters get what they wait for by this change.
+	Waiters, Getters []string
 }
 
 // planned is a lock of a plan. To holds it afterwards, until EndsThen.
@@ -116,7 +117,7 @@ func (c *Changer) plan(ctx context.Context, who access.Visitor, v verb, d change
 		about.To = p.Rows[0].To
 	}
 	p.Carries = p.Notes && v.Gives && who.Rights[access.Note]
-	p.Waiters, err = c.waitersOf(ctx, locks)
+	p.Waiters, p.Getters, err = c.waitersOf(ctx, v, p.Rows)
 	s := c.shown(v, about, titleOf(v, d))
 	s.change, s.Plan, s.Receiver = d, p, about.To
 	return pages.View{Template: "plan", Title: pages.Plain(s.Title) + "?", Data: s}, err
@@ -160,26 +161,29 @@ func (c *Changer) longestTTLs(ctx context.Context, v verb) (map[string]time.Dura
 	return longest, err
 }
 
-func (c *Changer) waitersOf(ctx context.Context, locks []applock.Lock) ([]string, error) {
-	wanted := map[applock.Object]bool{}
+func (c *Changer) waitersOf(ctx context.Context, v verb, rows []planned) (waiters, getters []string, err error) {
+	receivers := map[applock.Object]string{}
 	request := applock.WaitersRequest{PageSize: applock.MaxPageSize}
-	for _, lock := range locks {
-		wanted[lock.Object] = true
-		if len(locks) == 1 {
-			request = applock.WaitersRequest{ObjectType: lock.Object.Type, ObjectID: lock.Object.ID}
+	for _, row := range rows {
+		receivers[row.Object] = row.To.Operator
+		if len(rows) == 1 {
+			request = applock.WaitersRequest{ObjectType: row.Object.Type, ObjectID: row.Object.ID}
 		}
 	}
-	var names []string
 	for waiter, err := range c.client.Waiters(ctx, request) {
-		if err != nil {
-			return nil, err
-		}
-		if wanted[waiter.Object] {
-			names = append(names, waiter.Owner.String())
+		receiver, wanted := receivers[waiter.Object]
+		switch {
+		case err != nil:
+			return nil, nil, err
+		case wanted && v.Gives && waiter.Owner.Operator == receiver:
+			getters = append(getters, waiter.Owner.String())
+		case wanted:
+			waiters = append(waiters, waiter.Owner.String())
 		}
 	}
-	slices.Sort(names)
-	return slices.Compact(names), nil
+	slices.Sort(waiters)
+	slices.Sort(getters)
+	return slices.Compact(waiters), slices.Compact(getters), nil
 }
 
 // withNote appends the ending note to the reason, as much of it as the history has room for.
@@ -219,8 +223,11 @@ type outcomes struct {
 	Done, Holders, Ends, Notes bool
 	// Backs undo the change, one for each former holder.
 	Backs []handBack
-	// Rest are the grants that were not attempted.
-	Rest []applock.Key
+	// All is the number of the change's locks, and Succeeded that of the rows that did. Rest are the grants to go on with: they have failed, or
+	// were not attempted. Unknown names those whose failure may have come after the change.
+	All, Succeeded int
+	Rest           []applock.Key
+	Unknown        []string
 }
 
 type sum struct {
@@ -237,6 +244,11 @@ type handBack struct {
 
 func isRefusal(err error) bool {
 	return errors.Is(err, applock.ErrHeld) || errors.Is(err, applock.ErrNotHeld)
+}
+
+// isUnknown reports whether a failure leaves open what has happened, and what further calls would do.
+func isUnknown(err error) bool {
+	return err != nil && !isRefusal(err) && !errors.Is(err, applock.ErrBusy) && !errors.Is(err, applock.ErrContention)
 }
 
 // do makes the changes, lock by lock. A refused lock stays as it is. After a failure, or half of the timeout, it begins no further change.
@@ -267,7 +279,7 @@ func (c *Changer) do(ctx context.Context, who access.Visitor, v verb, d change) 
 		}
 		rows = append(rows, row)
 		c.logChange(ctx, v, d, row)
-		if row.err != nil && !isRefusal(row.err) && !errors.Is(row.err, applock.ErrBusy) && !errors.Is(row.err, applock.ErrContention) {
+		if isUnknown(row.err) {
 			return c.answer(who, v, d, rows, d.Locks[i+1:]), nil
 		}
 	}
@@ -346,12 +358,13 @@ func (c *Changer) doOne(ctx context.Context, v verb, d change, key applock.Key) 
 
 // outcomes explains each result. A refusal is a result, too.
 func (c *Changer) outcomes(v verb, d change, rows []outcome) outcomes {
-	all := outcomes{Done: true}
+	all := outcomes{Done: true, All: len(rows)}
 	for _, row := range rows {
 		var held *applock.HeldError
 		switch {
 		case row.err == nil:
 			row.Done = true
+			all.Succeeded++
 			if v.Name == access.Note {
 				row.Note = d.Text
 			}
@@ -381,7 +394,7 @@ func (c *Changer) outcomes(v verb, d change, rows []outcome) outcomes {
 func (c *Changer) answer(who access.Visitor, v verb, d change, rows []outcome, rest []applock.Key) pages.View {
 	s := c.shown(v, d, titleOf(v, d))
 	s.Done = c.outcomes(v, d, rows)
-	s.Done.Rest = rest
+	s.Done.All += len(rest)
 	status := 0
 	for _, row := range rows {
 		switch {
@@ -391,8 +404,13 @@ func (c *Changer) answer(who access.Visitor, v verb, d change, rows []outcome, r
 		default:
 			failed, _ := c.Pages.Explain(row.err)
 			status = max(status, failed)
+			s.Done.Rest = append(s.Done.Rest, row.Key)
+			if isUnknown(row.err) {
+				s.Done.Unknown = append(s.Done.Unknown, row.Object.String())
+			}
 		}
 	}
+	s.Done.Rest = append(s.Done.Rest, rest...)
 	if v.Gives && who.Rights[access.Transfer] {
 		s.Done.Backs = c.handBacks(s.Done.Rows)
 	}

@@ -66,6 +66,9 @@ func (c *console) serve(w http.ResponseWriter, r *http.Request) {
 	person, err := identify(c.config.SignIn, r)
 	switch {
 	case err == nil:
+		if hasSessions {
+			sessions.Renew(w, r)
+		}
 		c.siteOf(person).serve(w, r, person.Name)
 	case hasSessions:
 		c.sendToSignIn(w, r, err)

@@ -42,6 +42,8 @@ type Sessions interface {
 	// Finish begins a session when the browser has come back, and returns the page that Begin was given. The browser shows a *RefusedError
 	// with a way to begin again.
 	Finish(w http.ResponseWriter, r *http.Request) (page string, err error)
+	// Renew is called for each request of a known person, before the answer is written: it may set the session's cookie anew.
+	Renew(w http.ResponseWriter, r *http.Request)
 	// End ends the session.
 	End(w http.ResponseWriter, r *http.Request)
 }

@@ -5,12 +5,9 @@ package openid
 import (
 	"cmp"
 	"context"
-	"crypto/aes"
-	"crypto/cipher"
 	"crypto/rand"
 	"crypto/sha256"
 	"crypto/subtle"
-	"encoding/base64"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -18,7 +15,6 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -28,6 +24,7 @@ import (
 
 	"github.com/applock/applock/applock"
 	"github.com/applock/applock/applock/console"
+	"github.com/applock/applock/applock/console/internal/seal"
 )
 
 // DefaultClaim is the claim that names a person if [Config.Claim] is empty.
@@ -66,12 +63,15 @@ type Config struct {
 	// Recheck is how long an answer of the issuer counts; zero is DefaultRecheck. Then the console asks again, with the refresh token, or
 	// through the browser if there is none. A person whose account or role has ended loses it here after twice that time at the latest.
 	Recheck time.Duration
+	// Key is the same for all replicas of a console behind one address, so that each knows the sign-ins and sessions of the others, also after a
+	// restart; zero is a random key of this SignIn.
+	Key [32]byte
 	// Client asks the issuer; nil is http.DefaultClient.
 	Client *http.Client
 }
 
-// SignIn identifies people by a random cookie. Sessions are in memory. After a restart the browser signs in again, without a question to
-// the person while the issuer's own session lasts.
+// SignIn identifies people by a cookie that has their session, sealed with Config.Key. In memory are the sessions that it has seen, those that
+// it has ended, and the sign-ins that it has finished: other replicas do not know that a session was ended, or a sign-in used.
 type SignIn struct {
 	issuer string
 	client *http.Client
@@ -94,9 +94,9 @@ type SignIn struct {
 	now                   func() time.Time
 
 	sessions *kept[*session]
-	seal     seal
-	// used has the states of sign-ins that have begun a session.
-	used *kept[struct{}]
+	seal     *seal.Seal
+	// used has the states of sign-ins that have begun a session, and ended the names of sessions that were ended.
+	used, ended *kept[struct{}]
 	// programs is true if tokens are issued to the programs that send them, instead of to this client.
 	programs bool
 }
@@ -112,7 +112,7 @@ func New(ctx context.Context, config Config) (*SignIn, error) {
 		return nil, err
 	}
 	config.Client = cmp.Or(config.Client, http.DefaultClient)
-	seal, err := newSeal()
+	sealed, err := seal.New(config.Key, "sign-in")
 	if err != nil {
 		return nil, fmt.Errorf("openid: %w", err)
 	}
@@ -131,7 +131,7 @@ func New(ctx context.Context, config Config) (*SignIn, error) {
 		session: cmp.Or(config.Session, DefaultSession), recheck: cmp.Or(config.Recheck, DefaultRecheck),
 		cookie: name, pendingCookie: name + "-signing-in-",
 		now:      time.Now,
-		sessions: newKept[*session](), seal: seal, used: newKept[struct{}](),
+		sessions: newKept[*session](), seal: sealed, used: newKept[struct{}](), ended: newKept[struct{}](),
 	}
 	err = signIn.discover(ctx)
 	if err != nil && (ctx.Err() != nil || !isDown(err)) {
@@ -215,11 +215,9 @@ func isLoopback(host string) bool {
 
 // Identify returns the person whose session the request has.
 func (s *SignIn) Identify(r *http.Request) (console.Person, error) {
-	if cookie, err := r.Cookie(s.cookie); err == nil {
-		if known, found := s.sessions.find(cookie.Value, s.now()); found {
-			if person, holds := s.current(r, known); holds {
-				return person, nil
-			}
+	if of, _ := s.sessionOf(r); of != nil {
+		if person, holds := s.current(r, of); holds {
+			return person, nil
 		}
 	}
 	const reason = "You are not signed in, or your session has ended."
@@ -237,11 +235,15 @@ func (s *SignIn) Begin(w http.ResponseWriter, r *http.Request, page string) (loc
 	if err := s.awake(r.Context()); err != nil {
 		return "", err
 	}
-	a := attempt{state: rand.Text(), nonce: rand.Text(), proof: oauth2.GenerateVerifier(), page: page, until: s.now().Add(signingIn)}
+	a := attempt{State: rand.Text(), Nonce: rand.Text(), Proof: oauth2.GenerateVerifier(), Page: page, Until: s.now().Add(signingIn)}
 	s.makeRoom(w, r)
-	name := s.pendingCookie + tabOf(a.state)
-	s.setCookie(w, name, s.seal.close(a, name), signingIn)
-	return s.oauth.AuthCodeURL(a.state, oidc.Nonce(a.nonce), oauth2.S256ChallengeOption(a.proof)), nil
+	name := s.pendingCookie + tabOf(a.State)
+	sealed, err := s.seal.Close(a, name)
+	if err != nil {
+		return "", fmt.Errorf("openid: %w", err)
+	}
+	s.setCookie(w, name, sealed, signingIn)
+	return s.oauth.AuthCodeURL(a.State, oidc.Nonce(a.Nonce), oauth2.S256ChallengeOption(a.Proof)), nil
 }
 
 // tabsMost is the maximum of tabs in which one browser signs in. Each request carries all their cookies, of up to 1 KB each, and proxies
@@ -272,9 +274,10 @@ func (s *SignIn) Finish(w http.ResponseWriter, r *http.Request) (page string, er
 	if err != nil {
 		return "", notBegun("This browser has not begun a sign-in within the last ten minutes. Sign in again.")
 	}
-	a, found := s.seal.open(cookie.Value, cookie.Name, s.now())
+	var a attempt
+	found := s.seal.Open(cookie.Value, cookie.Name, &a) && s.now().Before(a.Until)
 	s.setCookie(w, cookie.Name, "", 0)
-	if !found || subtle.ConstantTimeCompare([]byte(state), []byte(a.state)) != 1 {
+	if !found || subtle.ConstantTimeCompare([]byte(state), []byte(a.State)) != 1 {
 		return "", notBegun("The answer belongs to another sign-in than the one that this browser has begun. Sign in again.")
 	}
 	if said := r.URL.Query().Get("error"); said != "" {
@@ -284,14 +287,12 @@ func (s *SignIn) Finish(w http.ResponseWriter, r *http.Request) (page string, er
 	if err != nil {
 		return "", err
 	}
-	if !s.used.first(a.state, a.until, s.now()) {
+	if !s.used.first(a.State, a.Until, s.now()) {
 		return "", notBegun("This sign-in was used before. Sign in again.")
 	}
-	if old, err := r.Cookie(s.cookie); err == nil {
-		s.sessions.remove(old.Value)
-	}
-	s.setCookie(w, s.cookie, s.sessions.keep(begun, s.now().Add(s.session), s.now()), s.session)
-	return a.page, nil
+	s.end(r)
+	s.sessions.adopt(begun.ID, begun, begun.Until, s.now())
+	return a.Page, s.setSession(w, begun.ticket)
 }
 
 // begin exchanges the code for a token, verifies it, and returns a session of its person.
@@ -299,7 +300,7 @@ func (s *SignIn) begin(ctx context.Context, code string, a attempt) (*session, e
 	if err := s.awake(ctx); err != nil {
 		return nil, err
 	}
-	answer, err := s.oauth.Exchange(ctx, code, oauth2.VerifierOption(a.proof))
+	answer, err := s.oauth.Exchange(ctx, code, oauth2.VerifierOption(a.Proof))
 	if _, is := errors.AsType[*oauth2.RetrieveError](err); is {
 		return nil, refused("The issuer has not accepted this sign-in. Sign in again.")
 	}
@@ -311,10 +312,12 @@ func (s *SignIn) begin(ctx context.Context, code string, a attempt) (*session, e
 	if err != nil {
 		return nil, err
 	}
-	if subtle.ConstantTimeCompare([]byte(token.Nonce), []byte(a.nonce)) != 1 {
+	if subtle.ConstantTimeCompare([]byte(token.Nonce), []byte(a.Nonce)) != 1 {
 		return nil, refused("The answer belongs to another sign-in than the one that this browser has begun. Sign in again.")
 	}
-	return &session{subject: token.Subject, person: person, refresh: answer.RefreshToken, said: s.now()}, nil
+	return &session{ticket: ticket{
+		ID: rand.Text(), Subject: token.Subject, Person: person, Refresh: answer.RefreshToken, Said: s.now(), Until: s.now().Add(s.session),
+	}}, nil
 }
 
 // verified verifies that the issuer made the token for this console, and returns its person.
@@ -374,9 +377,7 @@ func withoutAddress(err error) error {
 
 // End ends the session of a request.
 func (s *SignIn) End(w http.ResponseWriter, r *http.Request) {
-	if cookie, err := r.Cookie(s.cookie); err == nil {
-		s.sessions.remove(cookie.Value)
-	}
+	s.end(r)
 	s.setCookie(w, s.cookie, "", 0)
 }
 
@@ -401,7 +402,7 @@ func refused(reason string) error {
 	return &console.RefusedError{Status: http.StatusForbidden, Reason: reason}
 }
 
-// kept stores values under random words until they expire.
+// kept stores values under random words until they expire. The words of a kept[struct{}] are those that do not count any more.
 type kept[T any] struct {
 	mutex sync.Mutex
 	of    map[string]keptValue[T]
@@ -418,16 +419,26 @@ type keptValue[T any] struct {
 
 func newKept[T any]() *kept[T] { return &kept[T]{of: map[string]keptValue[T]{}} }
 
-// keep stores a value and returns its word. It removes expired values, and if necessary the oldest.
-func (k *kept[T]) keep(value T, until, now time.Time) (word string) {
-	word = rand.Text()
+// adopt returns the value that is stored under a word, and stores this one if there is none. It removes expired values, and if necessary the oldest.
+func (k *kept[T]) adopt(word string, value T, until, now time.Time) T {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
+	if known, found := k.of[word]; found {
+		return known.value
+	}
 	k.add(word, value, until, now)
-	return word
+	return value
 }
 
-// first stores a word, and reports whether that is the first time. A word that ends no later than a removed one may be that one.
+// has reports whether a word is stored, or may have been: it ends no later than a removed one.
+func (k *kept[T]) has(word string, until time.Time) bool {
+	k.mutex.Lock()
+	defer k.mutex.Unlock()
+	_, known := k.of[word]
+	return known || !until.After(k.floor)
+}
+
+// first stores a word, and reports whether that is the first time.
 func (k *kept[T]) first(word string, until, now time.Time) bool {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
@@ -467,16 +478,6 @@ func (k *kept[T]) add(word string, value T, until, now time.Time) {
 	k.order = append(k.order, word)
 }
 
-func (k *kept[T]) find(word string, now time.Time) (value T, found bool) {
-	k.mutex.Lock()
-	defer k.mutex.Unlock()
-	known, found := k.of[word]
-	if !found || !now.Before(known.until) {
-		return value, false
-	}
-	return known.value, true
-}
-
 func (k *kept[T]) remove(word string) {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
@@ -485,49 +486,8 @@ func (k *kept[T]) remove(word string) {
 
 // attempt is a sign-in that has begun. Only the browser stores it, so a flood of attempts cannot displace others.
 type attempt struct {
-	// state returns from the issuer in the address, nonce in the token. proof is sent with the code.
-	state, nonce, proof string
-	page                string
-	until               time.Time
-}
-
-// seal encrypts attempts for cookies with a key of this process, so nobody else can read or forge one.
-type seal struct{ cipher.AEAD }
-
-func newSeal() (seal, error) {
-	var key [32]byte
-	_, _ = rand.Read(key[:]) // never fails
-	block, err := aes.NewCipher(key[:])
-	if err != nil {
-		return seal{}, err
-	}
-	aead, err := cipher.NewGCMWithRandomNonce(block)
-	return seal{aead}, err
-}
-
-// close encrypts an attempt for the cookie of that name.
-func (s seal) close(a attempt, cookie string) string {
-	// The page comes last, since it may contain any text.
-	text := strings.Join([]string{strconv.FormatInt(a.until.Unix(), 10), a.state, a.nonce, a.proof, a.page}, "\n")
-	sealed := s.Seal(nil, nil, []byte(text), []byte(cookie)) //nolint:gosec // the AEAD adds a random nonce itself
-	return base64.RawURLEncoding.EncodeToString(sealed)
-}
-
-// open decrypts an attempt, unless it has expired.
-func (s seal) open(value, cookie string, now time.Time) (a attempt, found bool) {
-	sealed, err := base64.RawURLEncoding.DecodeString(value)
-	if err != nil {
-		return a, false
-	}
-	text, err := s.Open(nil, nil, sealed, []byte(cookie))
-	if err != nil {
-		return a, false
-	}
-	parts := strings.SplitN(string(text), "\n", 5)
-	until, err := strconv.ParseInt(parts[0], 10, 64)
-	if err != nil || len(parts) != 5 {
-		return a, false
-	}
-	a = attempt{until: time.Unix(until, 0), state: parts[1], nonce: parts[2], proof: parts[3], page: parts[4]}
-	return a, now.Before(a.until)
+	// State returns from the issuer in the address, Nonce in the token. Proof is sent with the code.
+	State, Nonce, Proof string
+	Page                string
+	Until               time.Time
 }

@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -477,17 +478,19 @@ func TestKeptIsBounded(t *testing.T) {
 	t.Parallel()
 	k := newKept[string]()
 	now := time.Now()
-	first := k.keep("mlee", now.Add(time.Hour), now)
-	for range most {
-		k.keep("x", now.Add(time.Hour), now)
+	for word := range most + 1 {
+		k.adopt(strconv.Itoa(word), "x", now.Add(time.Hour), now)
 	}
-	if _, found := k.find(first, now); found || len(k.of) != most || len(k.order) != most {
+	if _, found := k.of["0"]; found || !k.has("0", now.Add(time.Hour)) || len(k.of) != most || len(k.order) != most {
 		t.Errorf("%d are kept", len(k.of))
+	}
+	if got := k.adopt(strconv.Itoa(most), "y", now.Add(time.Hour), now); got != "x" {
+		t.Errorf("a value is replaced by %s", got)
 	}
 	if x := k.order[0]; k.first(x, now.Add(2*time.Hour), now) || k.first("z", now.Add(time.Hour), now) || !k.first("z", now.Add(2*time.Hour), now) {
 		t.Error("a word is taken twice, or one that may have been forgotten")
 	}
-	k.keep("y", now.Add(3*time.Hour), now.Add(2*time.Hour))
+	k.adopt("y", "", now.Add(3*time.Hour), now.Add(2*time.Hour))
 	if len(k.of) != 1 || len(k.order) != 1 {
 		t.Errorf("%d that have ended are kept", len(k.of)-1)
 	}

@@ -13,13 +13,18 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"sync"
 )
 
 // Key is a secret that all replicas of a console share. The zero key stands for a random one of this process.
 type Key = [32]byte
 
 // Seal makes texts that nobody without its key can read, change or make. It is safe for concurrent use.
-type Seal struct{ aead cipher.AEAD }
+type Seal struct {
+	aead cipher.AEAD
+	// packers are flate writers at rest: each takes a megabyte.
+	packers sync.Pool
+}
 
 // New returns the seal of a key for one purpose: it does not open what was closed for another one.
 func New(key Key, purpose string) (*Seal, error) {
@@ -38,18 +43,21 @@ func New(key Key, purpose string) (*Seal, error) {
 	if err != nil {
 		return nil, fmt.Errorf("seal: %w", err)
 	}
-	return &Seal{aead}, nil
+	return &Seal{aead: aead, packers: sync.Pool{New: func() any {
+		packer, _ := flate.NewWriter(nil, flate.BestCompression) // the level is valid
+		return packer
+	}}}, nil
 }
 
 // Close returns a value as text for an address or a cookie. Open needs the same label, such as the name of the cookie.
 func (s *Seal) Close(value any, label string) (string, error) {
 	var text bytes.Buffer
-	packed, err := flate.NewWriter(&text, flate.BestCompression)
+	packer, _ := s.packers.Get().(*flate.Writer)
+	defer s.packers.Put(packer)
+	packer.Reset(&text)
+	err := json.NewEncoder(packer).Encode(value)
 	if err == nil {
-		err = json.NewEncoder(packed).Encode(value)
-	}
-	if err == nil {
-		err = packed.Close()
+		err = packer.Close()
 	}
 	if err != nil {
 		return "", fmt.Errorf("seal: %w", err)

@@ -1,0 +1,118 @@
+package openid
+
+import (
+	"crypto/rand"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/applock/applock/applock/console"
+)
+
+// Goal: a sign-in that one replica has begun ends at the other, both know the session, and what one hears of the issuer the other takes from the
+// cookie. A session that was ended is so where that was asked. Method: two replicas with one key, and roles that change.
+func TestReplicas(t *testing.T) {
+	t.Parallel()
+	var config Config
+	p := newPlace(t, func(c *Config) {
+		c.RolesClaim, c.Key = "groups", [32]byte{1}
+		config = *c
+	})
+	two, err := New(t.Context(), config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	two.now = p.signIn.now
+	p.issuer.says(group("supervisors"))
+	pending, asked := p.begin("waiters")
+	answer := p.answer(asked)
+	request := func(cookies ...*http.Cookie) *http.Request {
+		r := httptest.NewRequest(http.MethodGet, "/signed-in?"+answer.Encode(), nil)
+		for _, cookie := range cookies {
+			r.AddCookie(cookie)
+		}
+		return r
+	}
+	w := httptest.NewRecorder()
+	if page, err := two.Finish(w, request(pending)); err != nil || page != "waiters" {
+		t.Fatalf("the other replica: %q, %v", page, err)
+	}
+	if _, _, err := p.finish(answer, pending); err == nil {
+		t.Error("the issuer has accepted a code twice")
+	}
+	cookies := w.Result().Cookies()
+	first := cookies[len(cookies)-1]
+	is := func(s *SignIn, cookie *http.Cookie, roles string) {
+		t.Helper()
+		person, err := s.Identify(request(cookie))
+		if got := strings.Join(person.Roles, " "); got != roles || (err == nil) != (roles != "") {
+			t.Errorf("%s has the roles %q, want %q: %v", person.Name, got, roles, err)
+		}
+	}
+	is(p.signIn, first, "supervisors")
+	is(two, first, "supervisors")
+	p.issuer.says(group("staff"))
+	p.wait(DefaultRecheck)
+	is(two, first, "staff")
+	w = httptest.NewRecorder()
+	two.Renew(w, request(first))
+	if len(w.Result().Cookies()) != 1 {
+		t.Fatalf("the cookies are %v", w.Result().Cookies())
+	}
+	renewed := w.Result().Cookies()[0]
+	is(p.signIn, renewed, "staff") // whose old refresh token would be refused
+	is(p.signIn, first, "staff")
+	two.End(httptest.NewRecorder(), request(renewed))
+	is(two, renewed, "")
+	is(two, first, "")
+}
+
+// Goal: a session that does not fit into a cookie is as it was, here, and needs the issuer or a new sign-in elsewhere. Method: long refresh tokens and
+// many roles.
+func TestSessionsTooLongForACookie(t *testing.T) {
+	t.Parallel()
+	var config Config
+	p := newPlace(t, func(c *Config) {
+		c.Key = [32]byte{1}
+		config = *c
+	})
+	other, err := New(t.Context(), config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var roles []string
+	for range 500 {
+		roles = append(roles, rand.Text())
+	}
+	for name, test := range map[string]struct {
+		refresh                  string
+		roles                    []string
+		elsewhere, refreshesThen bool
+	}{
+		"short":        {refresh: "short", elsewhere: true, refreshesThen: true},
+		"long refresh": {refresh: strings.Join(roles, ""), elsewhere: true},
+		"many roles":   {refresh: "short", roles: roles},
+	} {
+		begun := &session{ticket: ticket{
+			ID: rand.Text(), Subject: "4711", Person: console.Person{Name: "mlee", Roles: test.roles}, Refresh: test.refresh, Said: time.Now(), Until: time.Now().Add(time.Hour),
+		}}
+		p.signIn.sessions.adopt(begun.ID, begun, begun.Until, time.Now())
+		w := httptest.NewRecorder()
+		if err := p.signIn.setSession(w, begun.ticket); err != nil {
+			t.Fatal(err)
+		}
+		r := httptest.NewRequest(http.MethodGet, "/", nil)
+		r.AddCookie(w.Result().Cookies()[0])
+		if person, err := p.signIn.Identify(r); err != nil || len(person.Roles) != len(test.roles) {
+			t.Errorf("%s: here: %d roles, %v", name, len(person.Roles), err)
+		}
+		if _, err := other.Identify(r); (err == nil) != test.elsewhere {
+			t.Errorf("%s: elsewhere: %v", name, err)
+		}
+		if of, _ := other.sessionOf(r); (of.Refresh != "") != test.refreshesThen {
+			t.Errorf("%s: elsewhere the refresh token is %q", name, of.Refresh)
+		}
+	}
+}

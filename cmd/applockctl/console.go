@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -38,6 +39,8 @@ type consoleFlags struct {
 	// secretFile and scopes are for the issuer.
 	secretFile string
 	scopes     []string
+	// keyFile has what replicas share.
+	keyFile string
 }
 
 type consoleAnswer struct {
@@ -73,7 +76,10 @@ kinds of sign-in:
     believed. Behind a proxy on this host that passes the host name on, give --address
   - people sign in at an OpenID Connect issuer; the console then runs behind TLS, at --address, and the
     issuer must allow the redirect URI "signed-in" below that address
-  - a file with a line NAME:PASSWORD for each person, for trials: passwords are sent unencrypted`,
+  - a file with a line NAME:PASSWORD for each person, for trials: passwords are sent unencrypted
+
+Several replicas behind one address need the same --key-file: what browsers keep for one of them, the others
+can read. Without it plans, answers and the issuer's sign-ins end with the process.`,
 		Example: `  applockctl console
   applockctl console --by mlee --may-change mlee
   applockctl console --listen 10.1.0.5:8420 --user-header X-User --proxy 10.1.0.4/32 --may-change mlee
@@ -96,6 +102,7 @@ kinds of sign-in:
 	command.Flags().StringVar(&flags.Claim, "oidc-claim", openid.DefaultClaim, "the claim that names a person")
 	command.Flags().StringVar(&flags.RolesClaim, "oidc-roles-claim", "", "the claim that names a person's roles, such as groups")
 	command.Flags().StringSliceVar(&flags.scopes, "oidc-scope", nil, "more scopes to ask the issuer for, such as groups or offline_access")
+	command.Flags().StringVar(&flags.keyFile, "key-file", "", "a file with a key of 32 or more characters for all replicas, which nobody else may read")
 	command.Flags().StringArrayVar(&flags.Roles, "role", nil, "a role, and the file with the DSN of its database user: NAME=FILE")
 	command.Flags().StringSliceVar(&flags.Members, "member", nil, "who has a role: PERSON=ROLE")
 	command.Flags().StringVar(&flags.Address, "address", "",
@@ -103,7 +110,7 @@ kinds of sign-in:
 	command.MarkFlagsMutuallyExclusive("user-header", "passwords", "oidc-issuer")
 	command.MarkFlagsRequiredTogether("oidc-issuer", "oidc-client")
 	command.MarkFlagsRequiredTogether("user-header", "proxy")
-	for _, file := range []string{"passwords", "oidc-secret-file"} {
+	for _, file := range []string{"passwords", "oidc-secret-file", "key-file"} {
 		_ = command.RegisterFlagCompletionFunc(file, cobra.FixedCompletions(nil, cobra.ShellCompDirectiveDefault))
 	}
 	return command
@@ -111,7 +118,11 @@ kinds of sign-in:
 
 func (a *app) console(ctx context.Context, flags consoleFlags) error {
 	const operation = "console"
-	signIn, err := flags.signIn(ctx)
+	key, err := flags.key()
+	if err != nil {
+		return fmt.Errorf("%s: %w", operation, err)
+	}
+	signIn, err := flags.signIn(ctx, key)
 	if err != nil {
 		return fmt.Errorf("%s: %w", operation, err)
 	}
@@ -154,6 +165,7 @@ func (a *app) console(ctx context.Context, flags consoleFlags) error {
 			RolesOf:   named.Of,
 			Checks:    healthOf(s.Client),
 			Timeout:   time.Duration(a.timeout),
+			Key:       key,
 			Logger:    a.consoleLog(),
 		})
 		if flags.Header != "" { // hostile pages must not send requests through the proxy that signs people in
@@ -305,12 +317,12 @@ func (f consoleFlags) checkAddress() error {
 }
 
 // signIn returns the sign-in that the flags choose. Without one, the console serves this host only.
-func (f consoleFlags) signIn(ctx context.Context) (console.SignIn, error) {
+func (f consoleFlags) signIn(ctx context.Context, key [32]byte) (console.SignIn, error) {
 	if err := f.checkAddress(); err != nil {
 		return nil, err
 	}
 	if f.Issuer != "" {
-		return f.openID(ctx)
+		return f.openID(ctx, key)
 	}
 	if signIn, err := f.SignIn(); signIn != nil || err != nil {
 		return signIn, err
@@ -327,9 +339,25 @@ func (f consoleFlags) signIn(ctx context.Context) (console.SignIn, error) {
 	return console.Local(f.by), nil
 }
 
-func (f consoleFlags) openID(ctx context.Context) (console.SignIn, error) {
+// key returns the key of --key-file, or zero.
+func (f consoleFlags) key() (key [32]byte, err error) {
+	if f.keyFile == "" {
+		return key, nil
+	}
+	text, err := secret.Read(f.keyFile)
+	text = strings.TrimSpace(text)
+	if err == nil && len(text) < len(key) {
+		err = fmt.Errorf("has %d characters, and a key has at least %d: openssl rand -hex 32 makes one", len(text), len(key))
+	}
+	if err != nil {
+		return key, &applock.InvalidError{Argument: "--key-file", Reason: err.Error()}
+	}
+	return sha256.Sum256([]byte(text)), nil
+}
+
+func (f consoleFlags) openID(ctx context.Context, key [32]byte) (console.SignIn, error) {
 	config := f.OpenID()
-	config.Scopes = f.scopes
+	config.Scopes, config.Key = f.scopes, key
 	if f.secretFile != "" {
 		text, err := secret.Read(f.secretFile)
 		if err != nil {

@@ -10,8 +10,11 @@ import (
 	"net/http"
 	"net/http/cookiejar"
 	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -335,6 +338,65 @@ func TestConsoleHasRoles(t *testing.T) {
 	s.stop()
 }
 
+// Goal: a desk is handed over through replicas behind round robin, of which one is replaced between the plan and its confirmation; the same confirmation
+// shows the same answer at each of them. Method: two consoles with one key behind a reverse proxy, and the forms of a browser.
+func TestConsoleReplicas(t *testing.T) {
+	t.Parallel()
+	u := sqliteUser(t)
+	for _, object := range []string{"customer:42", "customer:43"} {
+		u.must(t, "get", object, "--operator", "jdoe")
+	}
+	key := filepath.Join(t.TempDir(), "key")
+	if err := os.WriteFile(key, []byte(strings.Repeat("k", 32)+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	start := func() servedConsole {
+		return serveConsole(t, u, "--user-header", "X-User", "--proxy", "127.0.0.0/8", "--may-change", "mlee", "--key-file", key)
+	}
+	replicas := []servedConsole{start(), start()}
+	var served atomic.Int64
+	front := httptest.NewServer(&httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
+		target, err := url.Parse(replicas[served.Add(1)%2].address)
+		if err != nil {
+			panic(err)
+		}
+		r.SetURL(target)
+		r.Out.Header.Set("X-User", "mlee")
+	}})
+	t.Cleanup(front.Close)
+	send := func(form url.Values) string {
+		t.Helper()
+		answer, err := front.Client().PostForm(front.URL+"/transfer", form) // the redirect is served by the other replica
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer answer.Body.Close()
+		page, err := io.ReadAll(answer.Body)
+		if err != nil || answer.StatusCode != http.StatusOK {
+			t.Fatalf("status %d, %v: %s", answer.StatusCode, err, page)
+		}
+		return strings.NewReplacer("<bdi>", "", "</bdi>", "").Replace(string(page))
+	}
+	plan := send(url.Values{"desk": {"jdoe"}, "to": {"asmith"}, "unknown": {"asmith"}, "reason": {"jdoe is ill"}})
+	confirmed := url.Values{}
+	for _, field := range regexp.MustCompile(`<input type="hidden" name="([^"]*)" value="([^"]*)">`).FindAllStringSubmatch(plan, -1) {
+		confirmed.Add(field[1], html.UnescapeString(field[2]))
+	}
+	replicas[0].stop()
+	replicas[0] = start()
+	for range 3 { // the proxy begins with another one each time
+		if answer := send(confirmed); !strings.Contains(answer, "TRANSFERRED</strong> Handed over. 2 of 2.") {
+			t.Errorf("the answer is %s", answer)
+		}
+		served.Add(1)
+	}
+	if history := u.must(t, "history", "--operator", "mlee"); strings.Count(history.stdout, "TRANSFERRED") != 2 {
+		t.Errorf("the history is\n%s", history.stdout)
+	}
+	replicas[0].stop()
+	replicas[1].stop()
+}
+
 // Goal: the console does not start where it would be open, or cannot work, and says why. Method: command lines.
 func TestConsoleRefusesToStart(t *testing.T) {
 	t.Parallel()
@@ -370,5 +432,6 @@ func TestConsoleRefusesToStart(t *testing.T) {
 	u.run(t, "console", "--role", "a=b", "--roles-header", "X-Groups").check(t, exitUsage, "is for --user-header")
 	u.run(t, "console", "--oidc-roles-claim", "groups").check(t, exitUsage, "--role is missing")
 	u.run(t, "console", "--oidc-scope", "groups").check(t, exitUsage, "--oidc-scope is for --oidc-issuer")
+	u.run(t, "console", "--key-file", filepath.Join(folder, "bad")).check(t, exitUsage, "--key-file has 4 characters, and a key has at least 32")
 	fileUser(t).run(t, "console", "--listen", "127.0.0.1:0").check(t, exitError, "migrate up")
 }

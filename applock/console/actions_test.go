@@ -250,7 +250,7 @@ func TestHandBack(t *testing.T) {
 	}
 	form.Set("carry", "yes")
 	_, answer := d.follow(t, d.submit("/take", form))
-	check(t, answer, "TAKEN</strong> Taken over. You have it now. 3 of 3.", "<button>Hand back 2 locks to JDOE (CS)</button>", "<button>Hand back a:3 to BJONES (CS)</button>")
+	check(t, answer, "TAKEN</strong> Taken over. You have it now. 3 of 3.", `<button class="small">Hand back 2 locks to JDOE (CS)</button>`, `<button class="small">Hand back a:3 to BJONES (CS)</button>`)
 	_, back, _ := strings.Cut(answer, `action="transfer">`)
 	back, _, _ = strings.Cut(back, "</form>")
 	_, plan := d.follow(t, d.submit("/transfer", formOf(back)))

@@ -2,6 +2,7 @@ package console
 
 import (
 	"bytes"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -16,6 +17,7 @@ import (
 	"github.com/applock/applock/applock"
 	"github.com/applock/applock/applock/console/internal/access"
 	"github.com/applock/applock/applock/console/internal/pages"
+	"github.com/applock/applock/applock/console/internal/reading"
 )
 
 // signedInDesk is a desk whose people, and their groups, are named by headers of a proxy on this host.
@@ -138,6 +140,9 @@ func TestEveryPageTells(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := signedInDesk(t)
 		d.get(t, "customer:42", "JDOE", time.Hour)
+		for i := range reading.RowsOfPage + 1 { // so that what is given is not among the first
+			d.get(t, fmt.Sprintf("a:%d", i), "BROWN", time.Hour)
+		}
 		jdoe := &looker{desk: d, address: "/", person: "JDOE", version: "none"}
 		brown := &looker{desk: d, address: "/history", person: "BROWN", version: "none"}
 		poll := func(of *looker) string {
@@ -150,11 +155,19 @@ func TestEveryPageTells(t *testing.T) {
 		check(t, poll(jdoe), `<title>(1) `, `<span class="badge">1</span>`, "BROWN asks you for customer:42.", `href="desk#asked"`)
 		lacks(t, poll(brown), `<title>(`)
 		d.follows(t, "JDOE", "/respond", answerForm(t, d.by("JDOE", "/desk", nil).Body.String(), "GIVE", ""))
-		check(t, poll(brown), `<title>(1) `, "You were given customer:42. Take it up, or it ends in", "<button>Take up customer:42</button>")
+		check(t, poll(brown), `<title>(1) `, "JDOE has given you customer:42. Take it up, or it ends in", "<button>Take up customer:42</button>")
 		lacks(t, poll(jdoe), `<title>(`)
+		desk := &looker{desk: d, address: "/desk", person: "BROWN", version: "none"}
+		poll(desk)
 		d.release(t, "customer:42", "BROWN")
+		check(t, poll(brown), `<title>(1) `, "customer:42 was given to you and is not yours any more.", "<button>Get customer:42</button>")
+		check(t, poll(desk), `<title>(1) `, "customer:42 was given to you and is not yours any more.")
 		for range 2 {
-			check(t, poll(brown)+d.by("BROWN", "/desk", nil).Body.String(), `<title>(1) `, "customer:42 was given to you and is not yours any more.", "<button>Get customer:42</button>")
+			for _, of := range []*looker{brown, desk} {
+				if status, page := of.asks(); status != http.StatusNotModified {
+					t.Errorf("%s says something else at once: %s", of.address, page)
+				}
+			}
 		}
 		d.follows(t, "BROWN", "/get", url.Values{"name": {"customer:42"}})
 		lacks(t, poll(brown), `<title>(`)

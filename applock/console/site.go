@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
+	"strconv"
 	"strings"
 	"time"
 
@@ -181,19 +182,17 @@ func (s *site) live(page changes.Page, own bool) handler {
 		defer cancel()
 		known := r.Header.Get("If-None-Match")
 		who := s.visitor(ctx, person)
-		all := access.Visitor{Rights: who.Rights, Polls: known != ""}
+		who.Polls = known != ""
+		all := access.Visitor{Rights: who.Rights, Polls: who.Polls}
 		rights := strings.Join(all.Granted(), " ")
 		if own || rights != "" && !all.Rights[access.Others] { // what such a person is offered depends on who holds a lock
 			all.Person = person
 		}
 		key := liveKey{path: r.URL.Path, query: r.URL.Query().Encode(), rights: rights, person: all.Person}
 		s.changer.Beat(ctx, person)
-		part, err := s.parts.Get(ctx, key, known != "", func(ctx context.Context) (livePart, error) { return s.readPart(ctx, r.URL, all, page) })
+		part, err := s.parts.Get(ctx, key, who.Polls, func(ctx context.Context) (livePart, error) { return s.readPart(ctx, r.URL, all, page) })
 		told := s.changer.Told(ctx, who)
-		version := part.version
-		if waits := told.Version(); waits != "" && version != "" {
-			version = versionOf(template.HTML(version + waits)) //nolint:gosec // it is only compared
-		}
+		version := s.versionFor(r, part, told)
 		state := &pages.Live{Version: version, Age: time.Since(part.read).Milliseconds(), Interval: s.config.Interval.Milliseconds()}
 		switch {
 		case err != nil:
@@ -209,6 +208,18 @@ func (s *site) live(page changes.Page, own bool) handler {
 			s.pages.WriteAround(w, r, part.view, part.main, s.frame(who, part.view, told, state))
 		}
 	}
+}
+
+// versionFor returns the version of a page for somebody who is told something.
+func (s *site) versionFor(r *http.Request, part livePart, told pages.Told) string {
+	if told.Count() == 0 || part.version == "" {
+		return part.version
+	}
+	banner, err := s.pages.Banner(pages.Frame{Here: part.view.Here, Told: told})
+	if err != nil {
+		s.pages.Log(r.Context(), r.URL.Path, err)
+	}
+	return versionOf(template.HTML(part.version) + banner + template.HTML(strconv.Itoa(told.Count()))) //nolint:gosec // it is only compared
 }
 
 // readPart reads a live page for all its readers.

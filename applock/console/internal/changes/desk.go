@@ -6,12 +6,10 @@ import (
 	"log/slog"
 	"net/url"
 	"slices"
-	"time"
 
 	"github.com/applock/applock/applock"
 	"github.com/applock/applock/applock/console/internal/access"
 	"github.com/applock/applock/applock/console/internal/pages"
-	"github.com/applock/applock/applock/console/internal/reading"
 )
 
 // ownDesk is the private part of a person's own desk.
@@ -19,7 +17,6 @@ type ownDesk struct {
 	// Asked are requests for locks that the person holds. Asks are the person's own requests.
 	Asked       []askedFor
 	Asks        []applock.Asker
-	Told        pages.Told
 	ReasonLimit int
 }
 
@@ -38,22 +35,13 @@ func (c *Changer) DeskPage(ctx context.Context, who access.Visitor, _ url.Values
 		return pages.View{}, err
 	}
 	data.Verbs = slices.DeleteFunc(data.Verbs, func(verb string) bool { return verb == access.Take }) // a person's own locks need no take
-	own, err := c.readOwn(ctx, who, data)
+	own, err := c.readOwn(ctx, who)
 	data.Own = own
 	return pages.View{Template: "operator", Title: c.Pages.Text("title.desk"), Here: "desk", Data: data}, err
 }
 
-func (c *Changer) readOwn(ctx context.Context, who access.Visitor, desk reading.Desk) (*ownDesk, error) {
-	own := &ownDesk{ReasonLimit: applock.MaxReasonLength}
-	var locks []applock.Lock
-	for _, row := range desk.Rows {
-		locks = append(locks, row.Lock)
-	}
-	own.Told = c.beats.tell(who.Person, locks)
-	for i, given := range own.Told.Given {
-		own.Told.Given[i].From = giverOf(given.Object, desk.Inbox)
-	}
-	var err error
+func (c *Changer) readOwn(ctx context.Context, who access.Visitor) (own *ownDesk, err error) {
+	own = &ownDesk{ReasonLimit: applock.MaxReasonLength}
 	if own.Asks, err = c.requestsOf(ctx, who.Person); err != nil {
 		return nil, err
 	}
@@ -83,15 +71,31 @@ func (c *Changer) Told(ctx context.Context, who access.Visitor) (told pages.Told
 		}
 	}
 	if c.beats.waits(who.Person) {
-		locks, err := c.reader.LocksOf(ctx, who.Person)
-		if err != nil {
+		if told, err = c.tell(ctx, who); err != nil {
 			c.Logger.WarnContext(ctx, "console: read locks", slog.String("person", who.Person), failureOf(err))
-			return told
 		}
-		told = c.beats.tell(who.Person, locks)
 	}
 	told.Asked = asked
 	return told
+}
+
+// tell returns what waits for somebody who asks, or has asked.
+func (c *Changer) tell(ctx context.Context, who access.Visitor) (pages.Told, error) {
+	given, err := c.reader.GivenTo(ctx, who)
+	if err != nil {
+		return pages.Told{}, err
+	}
+	var missed []applock.Object
+	for _, object := range c.beats.ended(who.Person, given) {
+		lock, err := c.reader.Inquire(ctx, object)
+		if err != nil {
+			return pages.Told{}, err
+		}
+		if lock == nil || lock.Owner.Operator != who.Person {
+			missed = append(missed, object)
+		}
+	}
+	return c.beats.tell(who.Person, given, missed), nil
 }
 
 // readAsked returns the requests for the person's locks. It passes over the inbox' events, which the page shows as history.
@@ -118,19 +122,4 @@ func (c *Changer) readAsked(ctx context.Context, who access.Visitor) ([]askedFor
 		}
 	}
 	return asked, nil
-}
-
-// untaken reports whether a given lock still has its short time; the first get replaces that by the time that was asked for.
-func untaken(lock applock.Lock) bool {
-	return lock.ExpiresAt.Sub(lock.LockedAt)+time.Second < lock.TTL
-}
-
-// giverOf returns the former holder of an object, from the newest event in the inbox.
-func giverOf(object applock.Object, inbox []applock.Event) string {
-	for _, event := range inbox {
-		if event.Object == object {
-			return event.From.Operator
-		}
-	}
-	return ""
 }

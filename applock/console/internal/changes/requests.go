@@ -353,25 +353,33 @@ func (b *beats) waits(person string) (waits bool) {
 	return waits
 }
 
-// tell returns what waits for the holder of locks, and forgets a person for whom nothing does.
-func (b *beats) tell(person string, locks []applock.Lock) (told pages.Told) {
-	given := map[applock.Object]bool{}
-	for _, lock := range locks {
-		if given[lock.Object] = untaken(lock); given[lock.Object] {
-			told.Given = append(told.Given, pages.GivenLock{Lock: lock})
-		}
-	}
+// ended returns the objects that a person had been given and is not given any more: taken up, or missed.
+func (b *beats) ended(person string, given []pages.GivenLock) (ended []applock.Object) {
 	b.change(person, func(of *beat) {
 		for object := range of.given {
-			if _, holds := given[object]; !holds {
+			if !slices.ContainsFunc(given, func(lock pages.GivenLock) bool { return lock.Object == object }) {
+				ended = append(ended, object)
+			}
+		}
+		ended = append(ended, lasting(of.missed)...)
+	})
+	return ended
+}
+
+// tell returns what waits for a person, and forgets a person for whom nothing does.
+func (b *beats) tell(person string, given []pages.GivenLock, missed []applock.Object) (told pages.Told) {
+	told.Given = given
+	b.change(person, func(of *beat) {
+		of.given = map[applock.Object]bool{}
+		for _, lock := range given {
+			of.given[lock.Object] = true
+		}
+		maps.DeleteFunc(of.missed, func(object applock.Object, _ time.Time) bool { return !slices.Contains(missed, object) })
+		for _, object := range missed {
+			if _, known := of.missed[object]; !known {
 				of.missed[object] = time.Now().Add(toldKept)
 			}
 		}
-		maps.DeleteFunc(given, func(object applock.Object, isGiven bool) bool {
-			delete(of.missed, object)
-			return !isGiven
-		})
-		of.given = given
 		told.Freed, told.Missed = lasting(of.freed), lasting(of.missed)
 		if of.next.IsZero() && len(of.given)+len(of.freed)+len(of.missed) == 0 && !time.Now().Before(of.ends) {
 			delete(b.of, person)

@@ -74,24 +74,6 @@ type GivenLock struct {
 // Count returns how many there are.
 func (t Told) Count() int { return len(t.Asked) + len(t.Given) + len(t.Freed) + len(t.Missed) }
 
-// Version differs if anything but a counter does. It is empty if nothing waits.
-func (t Told) Version() string {
-	var text strings.Builder
-	for _, asker := range t.Asked {
-		fmt.Fprintf(&text, "%q asks by %q for %s\n", asker.Owner.Operator, asker.Client, asker.Object)
-	}
-	for _, given := range t.Given {
-		fmt.Fprintf(&text, "given %s %d\n", given.Object, given.Fence)
-	}
-	for _, object := range t.Freed {
-		fmt.Fprintf(&text, "freed %s\n", object)
-	}
-	for _, object := range t.Missed {
-		fmt.Fprintf(&text, "missed %s\n", object)
-	}
-	return text.String()
-}
-
 // Live tells the script how to keep the page up to date. The times are in milliseconds.
 type Live struct {
 	// Version is empty on an error's page.
@@ -142,6 +124,13 @@ func (p *Pages) Write(w http.ResponseWriter, r *http.Request, v View, data Frame
 func (p *Pages) Main(v View, data Frame) (template.HTML, error) {
 	var text bytes.Buffer
 	err := p.templates[v.Template].ExecuteTemplate(&text, "main", data)
+	return template.HTML(text.String()), err //nolint:gosec // escaped by a template
+}
+
+// Banner returns what a page tells its reader above the main part.
+func (p *Pages) Banner(data Frame) (template.HTML, error) {
+	var text bytes.Buffer
+	err := p.templates["results"].ExecuteTemplate(&text, "banner", data)
 	return template.HTML(text.String()), err //nolint:gosec // escaped by a template
 }
 

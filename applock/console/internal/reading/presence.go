@@ -11,6 +11,7 @@ import (
 
 	"github.com/applock/applock/applock"
 	"github.com/applock/applock/applock/console/internal/access"
+	"github.com/applock/applock/applock/console/internal/pages"
 )
 
 // presentMost limits the viewers, and the requests, of one read.
@@ -113,11 +114,35 @@ func (r *Reader) Requests(ctx context.Context) ([]applock.Asker, error) {
 	return p.asked(), nil
 }
 
-// LocksOf returns the first locks of an operator, as they were at most half an interval ago.
-func (r *Reader) LocksOf(ctx context.Context, operator string) ([]applock.Lock, error) {
-	return r.locksOf.Get(ctx, operator, true, func(ctx context.Context) ([]applock.Lock, error) {
-		return Collect(r.client.List(ctx, applock.ListRequest{Operator: operator}), RowsOfPage)
+// givenLasts is how long a given lock lasts unless it is taken up.
+const givenLasts = time.Minute
+
+// GivenTo returns the locks that a visitor was given and has not taken up.
+func (r *Reader) GivenTo(ctx context.Context, who access.Visitor) ([]pages.GivenLock, error) {
+	return r.given.Get(ctx, who.Person, who.Polls, func(ctx context.Context) (given []pages.GivenLock, err error) {
+		for lock, err := range r.client.List(ctx, applock.ListRequest{Operator: who.Person, ExpiresWithin: givenLasts}) {
+			if err != nil {
+				return nil, err
+			}
+			// The first get replaces the short time by the one that was asked for.
+			if lock.ExpiresAt.Sub(lock.LockedAt)+time.Second < lock.TTL {
+				given = append(given, pages.GivenLock{Lock: lock, From: r.giverOf(ctx, lock)})
+			}
+		}
+		return given, nil
 	})
+}
+
+// giverOf returns the former holder of a lock, if the history can be read.
+func (r *Reader) giverOf(ctx context.Context, lock applock.Lock) string {
+	request := applock.HistoryRequest{ObjectType: lock.Object.Type, ObjectID: lock.Object.ID, NewestFirst: true, PageSize: RowsOfPage}
+	events, _ := Collect(r.client.History(ctx, request), RowsOfPage)
+	for _, event := range events {
+		if event.ToFence == lock.Fence {
+			return event.From.Operator
+		}
+	}
+	return ""
 }
 
 func (r *Reader) attach(ctx context.Context, who access.Visitor, rows []row) error {

@@ -26,7 +26,7 @@ type Reader struct {
 
 	snapshots *Shared[struct{}, *snapshot]
 	present   *Shared[struct{}, *present]
-	locksOf   *Shared[string, []applock.Lock]
+	given     *Shared[string, []pages.GivenLock]
 }
 
 // Config limits the reads.
@@ -38,13 +38,13 @@ type Config struct {
 }
 
 // New returns a reader.
-func New(client *applock.Client, pages *pages.Pages, config Config) *Reader {
+func New(client *applock.Client, written *pages.Pages, config Config) *Reader {
 	return &Reader{
-		client: client, pages: pages, Most: locksOfSnapshot,
+		client: client, pages: written, Most: locksOfSnapshot,
 		Counts:    NewShared[struct{}, []applock.Stats](countsKept, config.Timeout),
 		snapshots: NewShared[struct{}, *snapshot](config.Interval/2, config.Timeout),
 		present:   NewShared[struct{}, *present](config.Interval/2, config.Timeout),
-		locksOf:   NewShared[string, []applock.Lock](config.Interval/2, config.Timeout),
+		given:     NewShared[string, []pages.GivenLock](config.Interval/2, config.Timeout),
 	}
 }
 

@@ -76,6 +76,38 @@ func TestAskAndGive(t *testing.T) {
 	})
 }
 
+// Goal: who stays on the first page is told there who asks, what was given, and that it has ended untaken. Method: two browsers that stay on Now, and a
+// minute in which nobody takes up the lock.
+func TestToldOnNow(t *testing.T) {
+	t.Parallel()
+	d := newOffice(t, "sqlite:"+t.TempDir()+"/applock.db")
+	d.run(t, "get", "customer:42", "--operator", "JDOE")
+	jdoe, brown := newColleague(t, "JDOE"), newColleague(t, "BROWN")
+	brown.opens(t, d, "ask?name=customer%3A42")
+	brown.presses(t, theButton)
+	for _, p := range []person{jdoe, brown} {
+		p.opens(t, d, "")
+		p.do(t, chromedp.Evaluate("window.same = true", nil))
+	}
+	const badge = "document.querySelector('.badge')?.textContent === '1' && document.title.startsWith('(1) ')"
+	jdoe.has(t, "BROWN asks you for customer:42.")
+	jdoe.awaits(t, badge)
+	jdoe.follows(t, `#told a[href="desk#asked"]`)
+	jdoe.presses(t, `button[value="GIVE"]`)
+	jdoe.has(t, "GIVEN")
+
+	brown.has(t, "JDOE has given you customer:42.", "Take up customer:42")
+	brown.awaits(t, badge)
+	brown.seconds(t, "70")
+	brown.has(t, "customer:42 was given to you and is not yours any more.", "Get customer:42")
+	brown.awaits(t, badge)
+	if !asks[bool](t, brown, "window.same === true") {
+		t.Error("BROWN's page was loaded again")
+	}
+	brown.presses(t, "#told button")
+	brown.has(t, "ACQUIRED")
+}
+
 // goesTo presses Tab until an element has the focus.
 func (p person) goesTo(t *testing.T, selector string) {
 	t.Helper()

@@ -24,7 +24,7 @@ func TestByANameOfTheNetwork(t *testing.T) {
 	p.presses(t, theButton)
 	p.presses(t, theButton)
 	p.has(t, "RELEASED")
-	if !strings.HasPrefix(p.page(t, d), "answer?id=") {
+	if !strings.HasPrefix(p.page(t, d), "answer?sealed=") {
 		t.Errorf("the browser is at %s", p.page(t, d))
 	}
 }

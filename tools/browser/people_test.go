@@ -79,7 +79,7 @@ func TestTwoBrowsersAndAShell(t *testing.T) {
 		one.leaves(t, "history.back()")
 		one.has(t, "jdoe loses 3 locks to asmith.")
 		one.presses(t, theButton)
-		one.has(t, "HELD Nothing has happened", "3 of 3.")
+		one.has(t, "TRANSFERRED Handed over. 2 of 3.", "HELD Nothing has happened")
 		two.opens(t, d, "operator?name=asmith")
 		two.has(t, "customer:43", "order:7", "month-end")
 		if got := d.run(t, "inquire", "order:8"); !strings.Contains(got, "jdoe") {
@@ -121,10 +121,10 @@ func TestAttacksDoNotRun(t *testing.T) {
 	p.presses(t, theButton)
 	p.has(t, "TRANSFERRED")
 	parameters := []string{
-		"type", "prefix", "operator", "department", "older", "within", "sort", "after", "behind", "name", "desk", "id", "waiting", "no-department", "q", "skip", "since",
+		"type", "prefix", "operator", "department", "older", "within", "sort", "after", "behind", "name", "desk", "sealed", "waiting", "no-department", "q", "skip", "since",
 	}
 	all := url.Values{}
-	addresses := []string{"object?name=a:" + operator, "answer?id=" + operator, "transfer?name=a:" + operator}
+	addresses := []string{"object?name=a:" + operator, "answer?sealed=" + operator, "transfer?name=a:" + operator}
 	for _, parameter := range parameters {
 		all.Set(parameter, attack)
 		addresses = append(addresses, "locks?"+url.Values{parameter: {attack}}.Encode())

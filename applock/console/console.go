@@ -47,6 +47,9 @@ type Config struct {
 	Roles []Role
 	// RolesOf returns more roles of a person than the sign-in names; nil is none.
 	RolesOf func(person string) []string
+	// Departments returns the departments whose locks a person with this role may change, beside that person's own; nil is all of them. The
+	// role is empty for a person without one.
+	Departments func(person, role string) []string
 	// Checks are more lines of the page on health than every client can answer.
 	Checks []Check
 	// Timeout bounds the calls to the database of one page; zero is DefaultTimeout.

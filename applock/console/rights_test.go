@@ -57,6 +57,51 @@ func roleClient(t *testing.T, owner *applock.Client, dsn, role string) *applock.
 	return testclient.Open(t, address.String(), "", nil)
 }
 
+// Goal: a supervisor who is bound to departments changes nothing of another one, but for own locks; what a desk has of others stays as it is. Method: pages
+// and forms about locks of three departments.
+func TestDepartmentsBoundASupervisor(t *testing.T) {
+	t.Parallel()
+	config := supervisor()
+	config.Departments = func(person, role string) []string {
+		return map[string][]string{"MLEE ": {"sales", "billing"}}[person+" "+role]
+	}
+	d := newDesk(t, config)
+	sales := d.hold(t, "a:1", "JDOE", "sales", time.Hour)
+	billing := d.hold(t, "a:2", "JDOE", "billing", time.Hour)
+	legal := d.hold(t, "a:3", "JDOE", "legal", time.Hour)
+	own := d.hold(t, "a:4", "MLEE", "legal", time.Hour)
+	for object, may := range map[string]bool{"a:1": true, "a:2": true, "a:3": false, "a:4": true} {
+		page := d.see(t, "/object?name="+object, http.StatusOK)
+		if strings.Contains(page, `href="release?`) != may || !strings.Contains(page, `href="ask?`) {
+			t.Errorf("%s is offered to release: %t", object, !may)
+		}
+	}
+	d.see(t, "/release?name=a:3", http.StatusForbidden)
+	foreign := confirmedForm(legal, "gone")
+	foreign.Add("lock", pages.FormatGrant(sales.Key()))
+	for _, confirmed := range []bool{true, false} {
+		if !confirmed {
+			foreign.Del("confirmed")
+		}
+		w := d.submit("/release", foreign)
+		check(t, w.Body.String(), "Nothing has happened. You may change only your own locks here, and those of your departments", "a:3 (JDOE (legal))")
+		if w.Code != http.StatusForbidden {
+			t.Errorf("a lock of another department has status %d", w.Code)
+		}
+	}
+	_, plan := d.follow(t, d.submit("/release", deskForm("JDOE", "")))
+	check(t, plan, "<button>Release 2 locks of JDOE</button>", "Of this desk only the locks of your departments: sales, billing.")
+	d.follow(t, d.submit("/release", formOf(plan)))
+	d.follow(t, d.submit("/release", confirmedForm(own, "done")))
+	for object, want := range map[string]applock.Fence{"a:1": 0, "a:2": 0, "a:3": legal.Fence, "a:4": 0} {
+		if got := d.holder(t, object).Fence; got != want {
+			t.Errorf("%s has the fence %d, want %d (billing's was %d)", object, got, want, billing.Fence)
+		}
+	}
+	check(t, d.see(t, "/operator?name=JDOE", http.StatusOK), "a:3")
+	lacks(t, d.see(t, "/operator?name=JDOE", http.StatusOK), `href="release?desk`)
+}
+
 var offered = regexp.MustCompile(`<a class="button" href="([a-z-]+)\?`)
 
 // Goal: what a person sees and may do are the rights of the database role that the console uses for the person's role: the page

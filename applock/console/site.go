@@ -99,6 +99,9 @@ func (s *site) visitor(ctx context.Context, person string) access.Visitor {
 	who := access.Visitor{Person: person, Role: s.role}
 	if person != "" && (s.role != "" || s.config.MayChange(person)) {
 		who.Rights = s.rights(ctx)
+		if s.config.Departments != nil {
+			who.Departments = s.config.Departments(person, s.role)
+		}
 	}
 	return who
 }
@@ -183,9 +186,9 @@ func (s *site) live(page changes.Page, own bool) handler {
 		known := r.Header.Get("If-None-Match")
 		who := s.visitor(ctx, person)
 		who.Polls = known != ""
-		all := access.Visitor{Rights: who.Rights, Polls: who.Polls}
+		all := access.Visitor{Rights: who.Rights, Departments: who.Departments, Polls: who.Polls}
 		rights := strings.Join(all.Granted(), " ")
-		if own || rights != "" && !all.Rights[access.Others] { // what such a person is offered depends on who holds a lock
+		if own || all.Departments != nil || rights != "" && !all.Rights[access.Others] { // what such a person is offered depends on who holds a lock
 			all.Person = person
 		}
 		key := liveKey{path: r.URL.Path, query: r.URL.Query().Encode(), rights: rights, person: all.Person}

@@ -39,6 +39,8 @@ type consoleFlags struct {
 	// secretFile and scopes are for the issuer.
 	secretFile string
 	scopes     []string
+	// departments are NAME=DEPARTMENT, of a person or a role.
+	departments []string
 	// keyFile has what replicas share.
 	keyFile string
 }
@@ -68,6 +70,9 @@ more than the database user may. With a user of the role operator people change 
 is the DSN of that user; let nobody else read the file. --member, the header of --roles-header, or the claim
 of --oidc-roles-claim says who has the role. A person with several roles has the first one; a person without
 a role has the DSN of the command.
+
+--department NAME=DEPARTMENT bounds a person, or the people of a role, to the locks of that department and to
+their own; each further one adds a department. Others look at all locks, and change what their rights permit.
 
 Without a sign-in the printed address has a token that lets in one browser of this host, once, as the
 person of --by; stderr then shows the next address. --listen must be a loopback address. There are three
@@ -105,6 +110,7 @@ can read. Without it plans, answers and the issuer's sign-ins end with the proce
 	command.Flags().StringVar(&flags.keyFile, "key-file", "", "a file with a key of 32 or more characters for all replicas, which nobody else may read")
 	command.Flags().StringArrayVar(&flags.Roles, "role", nil, "a role, and the file with the DSN of its database user: NAME=FILE")
 	command.Flags().StringSliceVar(&flags.Members, "member", nil, "who has a role: PERSON=ROLE")
+	command.Flags().StringArrayVar(&flags.departments, "department", nil, "whose locks a person or a role may change: NAME=DEPARTMENT; by default everybody's")
 	command.Flags().StringVar(&flags.Address, "address", "",
 		"the console's address as browsers see it: for --oidc-issuer, and for a proxy on this host")
 	command.MarkFlagsMutuallyExclusive("user-header", "passwords", "oidc-issuer")
@@ -132,6 +138,8 @@ func (a *app) console(ctx context.Context, flags consoleFlags) error {
 		}
 	}
 	named, err := flags.Named()
+	departments, unread := flags.bounds()
+	err = cmp.Or(err, unread)
 	if err == nil && len(flags.scopes) > 0 && flags.Issuer == "" {
 		err = &applock.InvalidError{Argument: "--oidc-scope", Reason: "is for --oidc-issuer"}
 	}
@@ -159,14 +167,15 @@ func (a *app) console(ctx context.Context, flags consoleFlags) error {
 			return fmt.Errorf("%s: %w", operation, err)
 		}
 		handler := console.Handler(s.Client, console.Config{
-			SignIn:    signIn,
-			MayChange: func(person string) bool { return slices.Contains(flags.mayChange, person) },
-			Roles:     consoleRoles,
-			RolesOf:   named.Of,
-			Checks:    healthOf(s.Client),
-			Timeout:   time.Duration(a.timeout),
-			Key:       key,
-			Logger:    a.consoleLog(),
+			SignIn:      signIn,
+			MayChange:   func(person string) bool { return slices.Contains(flags.mayChange, person) },
+			Roles:       consoleRoles,
+			RolesOf:     named.Of,
+			Departments: departments,
+			Checks:      healthOf(s.Client),
+			Timeout:     time.Duration(a.timeout),
+			Key:         key,
+			Logger:      a.consoleLog(),
 		})
 		if flags.Header != "" { // hostile pages must not send requests through the proxy that signs people in
 			handler = console.ByItsName(flags.Address, a.consoleLog(), handler)
@@ -337,6 +346,19 @@ func (f consoleFlags) signIn(ctx context.Context, key [32]byte) (console.SignIn,
 			"people have to sign in, by --user-header, --oidc-issuer or --passwords"}
 	}
 	return console.Local(f.by), nil
+}
+
+// bounds returns the departments of --department by person and role.
+func (f consoleFlags) bounds() (func(person, role string) []string, error) {
+	of := map[string][]string{}
+	for _, text := range f.departments {
+		name, department, _ := strings.Cut(text, "=")
+		if name == "" || department == "" {
+			return nil, &applock.InvalidError{Argument: "--department", Reason: "is written as NAME=DEPARTMENT, with the name of a person or a --role"}
+		}
+		of[name] = append(of[name], department)
+	}
+	return func(person, role string) []string { return append(slices.Clone(of[person]), of[role]...) }, nil
 }
 
 // key returns the key of --key-file, or zero.

@@ -316,21 +316,26 @@ func TestConsoleSignsIn(t *testing.T) {
 func TestConsoleHasRoles(t *testing.T) {
 	t.Parallel()
 	u := sqliteUser(t)
-	u.must(t, "get", "customer:42", "--operator", "jdoe")
+	u.must(t, "get", "customer:42", "--operator", "jdoe", "--department", "sales")
+	u.must(t, "get", "customer:43", "--operator", "jdoe", "--department", "legal")
 	dsn := filepath.Join(t.TempDir(), "dsn")
 	if err := os.WriteFile(dsn, []byte(u.getenv(dsnVariable)+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	s := serveConsole(t, u, "--user-header", "X-User", "--roles-header", "X-Groups", "--proxy", "127.0.0.0/8", "--role", "supervisors="+dsn,
-		"--member", "mlee=supervisors")
+		"--member", "mlee=supervisors", "--department", "supervisors=sales", "--department", "mlee=legal")
 	for _, test := range []struct {
 		person, groups string
-		may            bool
-	}{{"mlee", "", true}, {"pking", "staff, supervisors", true}, {"pking", "staff", false}} {
-		_, text := s.fetch(t, "object?name=customer:42", func(r *http.Request) {
+		may, legal     bool
+	}{{"mlee", "", true, true}, {"pking", "staff, supervisors", true, false}, {"pking", "staff", false, false}} {
+		by := func(r *http.Request) {
 			r.Header.Set("X-User", test.person)
 			r.Header.Set("X-Groups", test.groups)
-		})
+		}
+		if _, text := s.fetch(t, "object?name=customer:43", by); strings.Contains(text, "release?name=") != test.legal {
+			t.Errorf("%s of %q may change a lock of another department: %t", test.person, test.groups, !test.legal)
+		}
+		_, text := s.fetch(t, "object?name=customer:42", by)
 		if !strings.Contains(text, "jdoe") || strings.Contains(text, "as <bdi>supervisors</bdi>") != test.may || strings.Contains(text, "release?name=") != test.may {
 			t.Errorf("%s of %q: %s", test.person, test.groups, text)
 		}
@@ -432,6 +437,7 @@ func TestConsoleRefusesToStart(t *testing.T) {
 	u.run(t, "console", "--role", "a=b", "--roles-header", "X-Groups").check(t, exitUsage, "is for --user-header")
 	u.run(t, "console", "--oidc-roles-claim", "groups").check(t, exitUsage, "--role is missing")
 	u.run(t, "console", "--oidc-scope", "groups").check(t, exitUsage, "--oidc-scope is for --oidc-issuer")
+	u.run(t, "console", "--department", "mlee=").check(t, exitUsage, "--department is written as NAME=DEPARTMENT")
 	u.run(t, "console", "--key-file", filepath.Join(folder, "bad")).check(t, exitUsage, "--key-file has 4 characters, and a key has at least 32")
 	fileUser(t).run(t, "console", "--listen", "127.0.0.1:0").check(t, exitError, "migrate up")
 }

@@ -43,16 +43,23 @@ type Visitor struct {
 	Role string
 	// Rights are what the visitor may do, limited by the rights of the database user.
 	Rights map[string]bool
+	// Departments bound the changes of the locks of others; nil is none.
+	Departments []string
 	// Polls is true if an open page checks for changes.
 	Polls bool
 }
 
 // May returns those of the rights that the visitor has on a lock of this holder.
-func (v Visitor) May(holder string, rights []string) []string {
-	others := holder == "" || holder != v.Person
+func (v Visitor) May(holder applock.Owner, rights []string) []string {
+	others := holder.Operator == "" || holder.Operator != v.Person
 	return slices.DeleteFunc(slices.Clone(rights), func(right string) bool {
-		return !v.Rights[right] || others && !v.Rights[Others] && right != Ask
+		return !v.Rights[right] || others && right != Ask && !(v.Rights[Others] && v.Reaches(holder))
 	})
+}
+
+// Reaches reports whether a holder is the visitor, or within the visitor's departments.
+func (v Visitor) Reaches(holder applock.Owner) bool {
+	return v.Departments == nil || holder.Operator == v.Person || slices.Contains(v.Departments, holder.Department)
 }
 
 // Granted returns the names of the visitor's rights, sorted.

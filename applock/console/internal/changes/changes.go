@@ -211,7 +211,7 @@ func (c *Changer) formPage(v verb) Page {
 	return func(ctx context.Context, who access.Visitor, query url.Values) (pages.View, error) {
 		d := change{Desk: query.Get("desk"), Type: query.Get("type"), By: who.Person}
 		if d.Desk != "" && v.Many {
-			return c.begin(ctx, v, d)
+			return c.begin(ctx, who, v, d)
 		}
 		object, err := applock.ParseObject(query.Get("name"))
 		if err != nil {
@@ -229,13 +229,13 @@ func (c *Changer) formPage(v verb) Page {
 		if v.Name == access.Note {
 			d.Text, d.Old = lock.Note, lock.Note
 		}
-		return c.begin(ctx, v, d)
+		return c.begin(ctx, who, v, d)
 	}
 }
 
 // begin returns the form of a verb that an address asks for.
-func (c *Changer) begin(ctx context.Context, v verb, d change) (pages.View, error) {
-	if err := c.refuseOthers(ctx, d); err != nil {
+func (c *Changer) begin(ctx context.Context, who access.Visitor, v verb, d change) (pages.View, error) {
+	if err := c.refuseOthers(ctx, who, d); err != nil {
 		return pages.View{}, err
 	}
 	return c.form(ctx, v, d, problem{})
@@ -246,7 +246,7 @@ func (c *Changer) changePage(v verb) Page {
 	return func(ctx context.Context, who access.Visitor, form url.Values) (pages.View, error) {
 		d, at, err := changeOf(who.Person, form)
 		if err == nil {
-			err = c.refuseOthers(ctx, d)
+			err = c.refuseOthers(ctx, who, d)
 		}
 		var wrong problem
 		switch {
@@ -342,7 +342,9 @@ type changeShown struct {
 	// People are the operators that the form suggests.
 	People []applock.Owner
 
-	Plan plan
+	// Departments bound the desk of a plan.
+	Departments []string
+	Plan        plan
 	// Receiver gets the locks of a plan. It has a department if all the locks get the same.
 	Receiver applock.Owner
 	Done     outcomes
@@ -399,8 +401,8 @@ func (c *Changer) form(ctx context.Context, v verb, d change, wrong problem) (pa
 	return pages.View{Template: "form", Status: wrong.status, Title: pages.Plain(s.Title), Data: s}, err
 }
 
-// refuseOthers refuses the locks and the desk of others, unless the database user supervises.
-func (c *Changer) refuseOthers(ctx context.Context, d change) error {
+// refuseOthers refuses the locks and the desk of others, unless the database user supervises; and locks of departments that are not the person's.
+func (c *Changer) refuseOthers(ctx context.Context, who access.Visitor, d change) error {
 	var refused pages.OthersError
 	for _, key := range d.Locks {
 		if key.Operator != d.By {
@@ -417,7 +419,23 @@ func (c *Changer) refuseOthers(ctx context.Context, d change) error {
 	if err == nil && !supervises {
 		return refused
 	}
-	return err
+	if err != nil || who.Departments == nil {
+		return err
+	}
+	refused = nil
+	for _, key := range d.Locks {
+		lock, err := c.reader.Inquire(ctx, key.Object)
+		switch {
+		case err != nil:
+			return err
+		case lock != nil && lock.Key() == key && !who.Reaches(lock.Owner): // any other grant is left as it is
+			refused = append(refused, key.Object.String()+" ("+lock.Owner.String()+")")
+		}
+	}
+	if len(refused) > 0 {
+		return refused
+	}
+	return nil
 }
 
 // Probes returns a call for each right. The calls name an object and people that do not exist. They therefore change nothing, and yet show on

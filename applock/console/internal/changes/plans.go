@@ -57,8 +57,8 @@ func (c *Changer) current(ctx context.Context, v verb, d change, key applock.Key
 }
 
 // currents returns the locks of a change, and those that have changed since the page was read. For a desk it returns a page of its locks, and
-// in next the last of them if more follow.
-func (c *Changer) currents(ctx context.Context, v verb, d change) (locks []applock.Lock, left []outcome, next applock.Object, err error) {
+// in next the last of them if more follow: those that the person may change.
+func (c *Changer) currents(ctx context.Context, who access.Visitor, v verb, d change) (locks []applock.Lock, left []outcome, next applock.Object, err error) {
 	for _, key := range d.Locks {
 		lock, err := c.current(ctx, v, d, key)
 		switch {
@@ -78,6 +78,9 @@ func (c *Changer) currents(ctx context.Context, v verb, d change) (locks []applo
 		if err != nil {
 			return nil, nil, next, err
 		}
+		if !who.Reaches(lock.Owner) {
+			continue
+		}
 		if len(locks) == rowsOfPlan {
 			return locks, nil, locks[rowsOfPlan-1].Object, nil
 		}
@@ -88,7 +91,7 @@ func (c *Changer) currents(ctx context.Context, v verb, d change) (locks []applo
 
 // plan returns the page with the effects of a change. If all locks have changed meanwhile, it says so.
 func (c *Changer) plan(ctx context.Context, who access.Visitor, v verb, d change) (pages.View, error) {
-	locks, left, next, err := c.currents(ctx, v, d)
+	locks, left, next, err := c.currents(ctx, who, v, d)
 	if err != nil {
 		return pages.View{}, err
 	}
@@ -120,6 +123,9 @@ func (c *Changer) plan(ctx context.Context, who access.Visitor, v verb, d change
 	p.Waiters, p.Getters, err = c.waitersOf(ctx, v, p.Rows)
 	s := c.shown(v, about, titleOf(v, d))
 	s.change, s.Plan, s.Receiver = d, p, about.To
+	if d.Desk != "" && d.Desk != d.By {
+		s.Departments = who.Departments
+	}
 	return pages.View{Template: "plan", Title: pages.Plain(s.Title) + "?", Data: s}, err
 }
 

@@ -269,7 +269,7 @@ func (r *Reader) ListPage(ctx context.Context, who access.Visitor, query url.Val
 		page.About = page.Total > 0
 	}
 	for i, row := range page.Rows {
-		verbs := who.May(row.Owner.Operator, append(access.ChangesOfMany(), access.Ask))
+		verbs := who.May(row.Owner, append(access.ChangesOfMany(), access.Ask))
 		page.Rows[i].Selects = len(verbs) > 0
 		if len(verbs) > len(page.Verbs) {
 			page.Verbs = verbs

@@ -64,7 +64,7 @@ func (s *snapshot) queues(objectType string) []queue {
 func offer(who access.Visitor, queues []queue) (offers bool) {
 	for i, q := range queues {
 		if q.Lock != nil {
-			queues[i].Verbs = who.May(q.Lock.Owner.Operator, []string{access.Transfer, access.Release, access.Ask})
+			queues[i].Verbs = who.May(q.Lock.Owner, []string{access.Transfer, access.Release, access.Ask})
 		}
 		offers = offers || len(queues[i].Verbs) > 0
 	}

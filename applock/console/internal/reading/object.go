@@ -49,7 +49,7 @@ func (r *Reader) ObjectPage(ctx context.Context, who access.Visitor, query url.V
 		return pages.View{}, err
 	}
 	if data.Lock != nil {
-		data.Verbs = who.May(data.Lock.Owner.Operator, append(access.Changes(), access.Ask))
+		data.Verbs = who.May(data.Lock.Owner, append(access.Changes(), access.Ask))
 	}
 	request := applock.WaitersRequest{ObjectType: object.Type, ObjectID: object.ID}
 	if data.Waiters, err = r.readWaiters(ctx, request); err != nil {
@@ -103,7 +103,7 @@ func (r *Reader) OperatorPage(ctx context.Context, who access.Visitor, query url
 
 // ReadDesk reads the public part of a desk.
 func (r *Reader) ReadDesk(ctx context.Context, who access.Visitor, operator string) (Desk, error) {
-	data := Desk{Operator: operator, Verbs: who.May(operator, access.ChangesOfMany())}
+	data := Desk{Operator: operator}
 	if operator == "" {
 		return data, &applock.InvalidError{Argument: "Operator", Reason: "must not be empty"}
 	}
@@ -115,6 +115,11 @@ func (r *Reader) ReadDesk(ctx context.Context, who access.Visitor, operator stri
 		return data, err
 	}
 	data.Rows, data.More = held.Rows, held.More
+	for _, row := range held.Rows {
+		if verbs := who.May(row.Owner, access.ChangesOfMany()); len(verbs) > len(data.Verbs) {
+			data.Verbs = verbs
+		}
+	}
 	if data.Waits, err = r.readWaiters(ctx, applock.WaitersRequest{Operator: operator}); err != nil {
 		return data, err
 	}

@@ -3,6 +3,7 @@ package console
 import (
 	"fmt"
 	"html"
+	"maps"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -166,7 +167,95 @@ func TestPolicies(t *testing.T) {
 	if err := d.client.SetPolicy(t.Context(), applock.SetPolicyRequest{Policy: policy, Actor: "ROOT", Reason: "audit"}); err != nil {
 		t.Fatal(err)
 	}
-	check(t, d.see(t, "/policies", http.StatusOK), ">case</a>", ">2 d<", ">10 years<", "needs no reason", "keeps everything")
+	page := d.see(t, "/policies", http.StatusOK)
+	check(t, page, ">case</a>", ">2 d<", ">10 years<", "needs no reason", "keeps everything", ">shown<", ">never<")
+	lacks(t, page, `action="policy"`, `href="policy?`)
+	d.see(t, "/policy?type=case", http.StatusForbidden)
+}
+
+// Goal: who has the right sets all six rules of a policy, and drops it, after a plan that shows the present rules; what somebody else has changed
+// meanwhile is shown first; a second use of a plan does nothing. Method: the forms, and what the database has.
+func TestPoliciesAreSet(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, supervisor())
+	check(t, d.see(t, "/policies", http.StatusOK), `action="policy"`)
+	form := formOf(d.see(t, "/policy?type=case", http.StatusOK))
+	for name, value := range map[string]string{"default": "2d", "longest": "7d", "yield": "30m", "freely": "yes", "all": "yes", "unseen": "yes", "reason": "audit"} {
+		form.Set(name, value)
+	}
+	policies := func(want ...applock.Policy) {
+		t.Helper()
+		if got, err := d.client.Policies(t.Context(), ""); err != nil || !slices.Equal(got, want) {
+			t.Errorf("there are %+v, want %+v, %v", got, want, err)
+		}
+	}
+	plan := d.submit("/policy", form).Body.String()
+	check(t, plan, "<h1>Set the policy of case?</h1>", ">2 d<", ">7 d<", ">30 m<", "needs no reason", "keeps everything", "not shown", "audit")
+	policies()
+	other := applock.Policy{Type: "case", LongestTTL: time.Hour, HistoryLevel: applock.HistoryChanges}
+	if err := d.client.SetPolicy(t.Context(), applock.SetPolicyRequest{Policy: other, Actor: "ROOT"}); err != nil {
+		t.Fatal(err)
+	}
+	plan = d.submit("/policy", formOf(plan)).Body.String()
+	check(t, plan, "<h1>Set the policy of case?</h1>", ">1 h<")
+	policies(other)
+	want := applock.Policy{
+		Type: "case", DefaultTTL: 48 * time.Hour, LongestTTL: 168 * time.Hour, TakeWithoutReason: true, HistoryLevel: applock.HistoryAll, WithoutPresence: true, YieldAfter: 30 * time.Minute,
+	}
+	for range 2 {
+		status, page := d.follow(t, d.submit("/policy", formOf(plan)))
+		check(t, page, "case", ">30 m<", `href="policy?drop=yes&amp;type=case"`)
+		if status != http.StatusOK {
+			t.Errorf("status %d", status)
+		}
+		policies(want)
+	}
+	if events := d.events(t); len(events) != 2 || events[1].Actor != "MLEE" || !strings.Contains(events[1].Reason, "audit") {
+		t.Errorf("the history has %+v", events)
+	}
+	check(t, d.see(t, "/policy?type=case", http.StatusOK), `value="2d"`, `value="7d"`, `value="30m"`, `name="unseen" value="yes" checked`)
+	form = formOf(d.see(t, "/policy?drop=yes&type=case", http.StatusOK))
+	form.Set("reason", "not any more")
+	plan = d.submit("/policy", form).Body.String()
+	check(t, plan, "<h1>Drop the policy of case?</h1>")
+	for range 2 {
+		_, page := d.follow(t, d.submit("/policy", formOf(plan)))
+		check(t, page, "No type has a policy.")
+	}
+	policies()
+}
+
+// Goal: a policy that cannot be is refused by the name of its field, and one who is bound to departments sets none. Method: a good form, with one
+// mistake each.
+func TestPoliciesAreRefused(t *testing.T) {
+	t.Parallel()
+	config := supervisor()
+	d := newDesk(t, config)
+	good := url.Values{"type": {"case"}, "default": {"2d"}, "reason": {"audit"}, "confirmed": {"yes"}}
+	for field, mistake := range map[string][2]string{
+		"type": {"", "“Type” is missing."}, "default": {"soon", "“Lasts by default” is written as"}, "longest": {"1d", "“Lasts by default” is more than the longest"},
+		"yield": {"1s", "“An unanswered request gets it after” is 1s, less than 1m0s."}, "reason": {" ", "“Reason” is missing."},
+	} {
+		form := maps.Clone(good)
+		form.Set(field, mistake[0])
+		w := d.submit("/policy", form)
+		if w.Code == http.StatusOK { // the plan of what is not there yet
+			w = d.submit("/policy", formOf(w.Body.String()))
+		}
+		check(t, w.Body.String(), mistake[1])
+		if w.Code != http.StatusBadRequest {
+			t.Errorf("%s %q: status %d", field, mistake[0], w.Code)
+		}
+	}
+	config.Departments = func(string, string) []string { return []string{"sales"} }
+	bound := deskOn(d.client, config)
+	if w := bound.submit("/policy", good); w.Code != http.StatusForbidden {
+		t.Errorf("one who is bound to departments: status %d", w.Code)
+	}
+	lacks(t, bound.see(t, "/policies", http.StatusOK), `action="policy"`)
+	if got, err := d.client.Policies(t.Context(), ""); err != nil || len(got) > 0 {
+		t.Errorf("there are %+v, %v", got, err)
+	}
 }
 
 // Goal: a row of the statistics leads to the locks of its type and department, and to no others. Method: its links.

@@ -21,6 +21,8 @@ const (
 	// Ask and Answer are the rights to ask for a lock, and to answer the requests of others.
 	Ask    = "ask"
 	Answer = "answer"
+	// Policy is the right to set and drop policies.
+	Policy = "policy"
 	// Others is the right to change the locks of others: that of a database user who may hand over or take. A user of the role operator
 	// may release any lock, since there the program decides for which operator it speaks. The console speaks for the person.
 	Others = "others"

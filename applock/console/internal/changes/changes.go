@@ -63,6 +63,8 @@ func (c *Changer) Handlers() map[string]Page {
 		"POST /withdraw": limited(access.Ask, c.withdrawPage),
 		"POST /respond":  limited(access.Answer, c.respondPage),
 		"POST /get":      limited(access.Ask, c.getPage),
+		"GET /policy":    unbounded(c.policyForm),
+		"POST /policy":   unbounded(c.policyPage),
 		"GET /plan":      c.sealedPage("plan", pages.ErrNoPlan),
 		"GET /answer":    c.sealedPage("answer", pages.ErrNoAnswer),
 	}
@@ -450,6 +452,13 @@ func Probes(client *applock.Client) map[string]access.Probe {
 		},
 		access.Answer: func(ctx context.Context) error {
 			_, err := client.Answer(ctx, applock.AnswerRequest{Key: lock.Key(), Asker: d.To.Operator, Answer: applock.AnswerNo})
+			return err
+		},
+		access.Policy: func(ctx context.Context) error {
+			err := client.DropPolicy(ctx, applock.DropPolicyRequest{Type: lock.Object.ID, Actor: d.By})
+			if errors.Is(err, applock.ErrNoPolicy) {
+				return nil
+			}
 			return err
 		},
 		access.Others: func(ctx context.Context) error {

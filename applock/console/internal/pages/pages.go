@@ -245,6 +245,7 @@ func (p *Pages) Label(name string) template.HTML {
 		"NoDepartment": "label.no-department", "OlderThan": "label.older", "ExpiresWithin": "label.within",
 		"After": "label.after", "Since": "label.back",
 		"To.Operator": "label.to", "To.Department": "label.to-department", "Reason": "label.reason", "Note": "label.note",
+		"Type": "label.type", "DefaultTTL": "label.ttl", "LongestTTL": "label.longest-ttl", "YieldAfter": "label.yield",
 		"Message": "label.message", "Wait": "label.wait",
 	}[name]
 	if label == "" {

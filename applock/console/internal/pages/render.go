@@ -21,6 +21,7 @@ func parseTemplates(words texts) map[string]*template.Template {
 		"said":     func(t time.Time) string { return said(t, time.Now()) },
 		"happened": func(kind applock.EventKind) string { return cmp.Or(words["event."+string(kind)], string(kind)) },
 		"whole":    whole,
+		"span":     typed,
 		"number":   grouped,
 		"stamp":    func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") },
 		"machine":  func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
@@ -93,6 +94,14 @@ func said(t, now time.Time) string {
 	default:
 		return t.Format("2 Jan 2006")
 	}
+}
+
+// typed formats a time as ParseSpan reads it, and zero as an empty text.
+func typed(d time.Duration) string {
+	if d == 0 {
+		return ""
+	}
+	return span.Format(d)
 }
 
 // longestWhole is the longest name that is never broken: it fits into the table of locks at any width.

@@ -243,8 +243,15 @@ func (r *Reader) HistoryPage(ctx context.Context, _ access.Visitor, query url.Va
 	return pages.View{Template: "history", Title: r.pages.Text("title.history"), Here: "history", Data: data}, nil
 }
 
+type policiesShown struct {
+	Policies []applock.Policy
+	// Sets is true if the visitor may set policies.
+	Sets bool
+}
+
 // PoliciesPage is the list of policies.
-func (r *Reader) PoliciesPage(ctx context.Context, _ access.Visitor, _ url.Values) (pages.View, error) {
+func (r *Reader) PoliciesPage(ctx context.Context, who access.Visitor, _ url.Values) (pages.View, error) {
 	policies, err := r.client.Policies(ctx, "")
-	return pages.View{Template: "policies", Title: r.pages.Text("title.policies"), Here: "policies", Data: policies}, err
+	data := policiesShown{Policies: policies, Sets: who.Rights[access.Policy] && who.Departments == nil}
+	return pages.View{Template: "policies", Title: r.pages.Text("title.policies"), Here: "policies", Data: data}, err
 }

@@ -85,17 +85,19 @@ func (c *Changer) tell(ctx context.Context, who access.Visitor) (pages.Told, err
 	if err != nil {
 		return pages.Told{}, err
 	}
-	var missed []applock.Object
-	for _, object := range c.beats.ended(who.Person, given) {
+	var missed, over []applock.Object
+	for object, freed := range c.beats.open(who.Person, given) {
 		lock, err := c.reader.Inquire(ctx, object)
-		if err != nil {
+		switch {
+		case err != nil:
 			return pages.Told{}, err
-		}
-		if lock == nil || lock.Owner.Operator != who.Person {
+		case lock != nil && (freed || lock.Owner.Operator == who.Person):
+			over = append(over, object)
+		case !freed:
 			missed = append(missed, object)
 		}
 	}
-	return c.beats.tell(who.Person, given, missed), nil
+	return c.beats.tell(who.Person, given, missed, over), nil
 }
 
 // readAsked returns the requests for the person's locks. It passes over the inbox' events, which the page shows as history.

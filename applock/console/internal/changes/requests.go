@@ -353,32 +353,40 @@ func (b *beats) waits(person string) (waits bool) {
 	return waits
 }
 
-// ended returns the objects that a person had been given and is not given any more: taken up, or missed.
-func (b *beats) ended(person string, given []pages.GivenLock) (ended []applock.Object) {
+// open returns what a person may still have to be told: the objects that were given and are not any more, and, as true, those that became free.
+func (b *beats) open(person string, given []pages.GivenLock) map[applock.Object]bool {
+	open := map[applock.Object]bool{}
 	b.change(person, func(of *beat) {
-		for object := range of.given {
-			if !slices.ContainsFunc(given, func(lock pages.GivenLock) bool { return lock.Object == object }) {
-				ended = append(ended, object)
-			}
+		for _, object := range slices.Concat(slices.Collect(maps.Keys(of.given)), lasting(of.missed)) {
+			open[object] = false
 		}
-		ended = append(ended, lasting(of.missed)...)
+		for _, lock := range given {
+			delete(open, lock.Object)
+			delete(of.missed, lock.Object)
+		}
+		for _, object := range lasting(of.freed) {
+			open[object] = true
+		}
 	})
-	return ended
+	return open
 }
 
-// tell returns what waits for a person, and forgets a person for whom nothing does.
-func (b *beats) tell(person string, given []pages.GivenLock, missed []applock.Object) (told pages.Told) {
+// tell returns what waits for a person, and forgets a person for whom nothing does. What is over is not told any more.
+func (b *beats) tell(person string, given []pages.GivenLock, missed, over []applock.Object) (told pages.Told) {
 	told.Given = given
 	b.change(person, func(of *beat) {
 		of.given = map[applock.Object]bool{}
 		for _, lock := range given {
 			of.given[lock.Object] = true
 		}
-		maps.DeleteFunc(of.missed, func(object applock.Object, _ time.Time) bool { return !slices.Contains(missed, object) })
 		for _, object := range missed {
-			if _, known := of.missed[object]; !known {
+			if of.missed[object].IsZero() {
 				of.missed[object] = time.Now().Add(toldKept)
 			}
+		}
+		for _, object := range over {
+			delete(of.missed, object)
+			delete(of.freed, object)
 		}
 		told.Freed, told.Missed = lasting(of.freed), lasting(of.missed)
 		if of.next.IsZero() && len(of.given)+len(of.freed)+len(of.missed) == 0 && !time.Now().Before(of.ends) {

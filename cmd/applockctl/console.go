@@ -72,7 +72,7 @@ of --oidc-roles-claim says who has the role. A person with several roles has the
 a role has the DSN of the command.
 
 --department NAME=DEPARTMENT bounds a person, or the people of a role, to the locks of that department and to
-their own; each further one adds a department. Others look at all locks, and change what their rights permit.
+their own; give it once for each department. Everybody may look at all locks.
 
 Without a sign-in the printed address has a token that lets in one browser of this host, once, as the
 person of --by; stderr then shows the next address. --listen must be a loopback address. There are three

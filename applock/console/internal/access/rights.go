@@ -55,7 +55,7 @@ type Visitor struct {
 func (v Visitor) May(holder applock.Owner, rights []string) []string {
 	others := holder.Operator == "" || holder.Operator != v.Person
 	return slices.DeleteFunc(slices.Clone(rights), func(right string) bool {
-		return !v.Rights[right] || others && right != Ask && !(v.Rights[Others] && v.Reaches(holder))
+		return !v.Rights[right] || others && right != Ask && (!v.Rights[Others] || !v.Reaches(holder))
 	})
 }
 

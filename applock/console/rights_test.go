@@ -210,6 +210,10 @@ func (o *operatorRole) TakeApplLock(ctx context.Context, params db.TakeApplLockP
 	return o.Driver.TakeApplLock(ctx, params)
 }
 
+func (o *operatorRole) DropApplLockPolicy(context.Context, db.DropApplLockPolicyParams) (db.Result, error) {
+	return db.Result{}, &db.Error{Kind: db.KindPrivilege, Err: errors.New("no")}
+}
+
 // operators is the database of people of role operator.
 func (d desk) operators(role string) (*site, *operatorRole) {
 	user := &operatorRole{Driver: d.calls}
@@ -289,7 +293,7 @@ func TestOperatorsChangeTheirOwn(t *testing.T) {
 	d.eachAction(t, func(action, holder string, grant applock.Grant) {
 		statuses, known := map[string]map[string]int{
 			"transfer": {"MLEE": 403, "JDOE": 403}, "take": {"MLEE": 403, "JDOE": 403}, "release": {"MLEE": 200, "JDOE": 403},
-			"note": {"MLEE": 200, "JDOE": 403}, "respond": {"MLEE": 200, "JDOE": 403},
+			"note": {"MLEE": 200, "JDOE": 403}, "respond": {"MLEE": 200, "JDOE": 403}, "policy": {"MLEE": 403, "JDOE": 403},
 			"ask": {"MLEE": 409, "JDOE": 200}, "get": {"MLEE": 200, "JDOE": 409}, "withdraw": {"MLEE": 200, "JDOE": 200}, // in one's own name
 		}[action]
 		if !known {

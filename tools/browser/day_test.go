@@ -183,6 +183,7 @@ func TestEveryPageIsForPeople(t *testing.T) {
 	d.run(t, "get", "customer:1017", "--operator", "asmith", "--department", "service", "--ttl", "45m")
 	d.run(t, "transfer", "customer:1017", "--from", "asmith", "--to", "pking", "--to-department", "sales", "--by", "mlee", "--reason", "asmith is on holiday")
 	d.run(t, "get", "invoice:"+long, "--operator", "bjones", "--department", "billing", "--ttl", "20m")
+	d.run(t, "policy", "set", "customer", "--longest-ttl", "8h", "--yield-after", "30m", "--by", "mlee")
 	waiter := d.command(t.Context(), "get", "customer:42", "--operator", "pking", "--department", "sales", "--wait", "1h")
 	if err := waiter.Start(); err != nil {
 		t.Fatal(err)
@@ -200,7 +201,7 @@ func TestEveryPageIsForPeople(t *testing.T) {
 	for name, address := range map[string]string{
 		"now": "", "locks": "locks", "filtered": "locks?type=customer&sort=-waiters", "ending-soon": "locks?within=1h&sort=left", "found": "locks?q=sales",
 		"object": "object?name=customer%3A42", "handed-over": "object?name=customer%3A1017", "desk": "operator?name=pking", "waiters": "waiters",
-		"history": "history", "statistics": "statistics", "policies": "policies", "health": "health", "transfer": "transfer?name=customer%3A42",
+		"history": "history", "statistics": "statistics", "policies": "policies", "policy": "policy?type=customer", "health": "health", "transfer": "transfer?name=customer%3A42",
 		"transfer-desk": "transfer?desk=jdoe", "note": "note?name=customer%3A42", "error": "nonsense", "plan": plan, "desk-plan": deskPlan, "desk-answer": answer,
 	} {
 		for _, each := range sizes() {

@@ -52,12 +52,7 @@ func policyOf(form url.Values) (s policyShown, err error) {
 	s.DefaultTTL, wrong[0] = pages.ParseSpan("DefaultTTL", form.Get("default"))
 	s.LongestTTL, wrong[1] = pages.ParseSpan("LongestTTL", form.Get("longest"))
 	s.YieldAfter, wrong[2] = pages.ParseSpan("YieldAfter", form.Get("yield"))
-	for _, err := range wrong {
-		if err != nil {
-			return s, err
-		}
-	}
-	return s, nil
+	return s, errors.Join(wrong[:]...)
 }
 
 // readPolicy fills in the present policy of the type.
@@ -103,11 +98,10 @@ func (c *Changer) policyView(s policyShown, problem error) pages.View {
 // the one that was shown.
 func (c *Changer) policyPage(ctx context.Context, who access.Visitor, form url.Values) (pages.View, error) {
 	s, err := policyOf(form)
-	if err == nil && s.Type == "" {
-		err = &applock.InvalidError{Argument: "Type", Reason: "is missing"}
-	}
-	if err == nil && s.Reason == "" {
-		err = &applock.InvalidError{Argument: "Reason", Reason: "is missing"}
+	for argument, text := range map[string]string{"Type": s.Type, "Reason": s.Reason} {
+		if text == "" {
+			err = &applock.InvalidError{Argument: argument, Reason: "is missing"}
+		}
 	}
 	if read := c.readPolicy(ctx, &s); err == nil {
 		err = read

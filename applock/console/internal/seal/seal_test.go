@@ -33,11 +33,9 @@ func TestSeal(t *testing.T) {
 		"another key":      {made(2, "pages"), text, "MLEE", false},
 		"another purpose":  {made(1, "cookies"), text, "MLEE", false},
 		"another label":    {made(1, "pages"), text, "PKING", false},
-		"bent":             {made(1, "pages"), "A" + text[1:] + "A", "MLEE", false},
+		"half of the text": {made(1, "pages"), text[:len(text)/2], "MLEE", false},
 		"no text":          {made(1, "pages"), "?", "MLEE", false},
 		"a random key":     {made(0, "pages"), mine, "MLEE", false},
-		"an empty text":    {made(1, "pages"), "", "MLEE", false},
-		"half of the text": {made(1, "pages"), text[:len(text)/2], "MLEE", false},
 	} {
 		var got string
 		if opens := test.by.Open(test.text, test.label, &got); opens != test.opens || opens && got != "a plan" {

@@ -395,8 +395,11 @@ func failuresAmongMany(t *testing.T) {
 		behind.get(t, "a:"+id, "JDOE", time.Hour)
 	}
 	_, plan := d.follow(t, d.submit("/release", deskForm("JDOE", "")))
-	status, answer := d.follow(t, d.submit("/release", formOf(plan)))
-	check(t, answer, "RELEASED</strong> Released. 2 of 5.", "Not done, or the outcome is unknown. "+applock.ErrBusy.Error(), "2 of 5 done, 3 left.",
+	confirmed := formOf(plan)
+	confirmed.Set("next", "b:1") // as if the desk had more than a plan has
+	status, answer := d.follow(t, d.submit("/release", confirmed))
+	lacks(t, answer, "Go on with the next ones")
+	check(t, answer, `name="next" value="b:1"`, "RELEASED</strong> Released. 2 of 5.", "Not done, or the outcome is unknown. "+applock.ErrBusy.Error(), "2 of 5 done, 3 left.",
 		"It is not known whether this was done: a:4.", "Go on with the 3 left")
 	if status < http.StatusInternalServerError {
 		t.Errorf("status %d", status)

@@ -67,6 +67,17 @@ func TestReplicas(t *testing.T) {
 	two.End(httptest.NewRecorder(), request(renewed))
 	is(two, renewed, "")
 	is(two, first, "")
+
+	browser := p.browser()
+	p.open(browser, "")
+	before := p.session(browser)
+	p.wait(DefaultRecheck)
+	p.open(browser, "waiters")
+	if after := p.session(browser); after.Value == before.Value {
+		t.Error("a page does not tell the browser what the issuer has said")
+	} else {
+		is(two, after, "staff")
+	}
 }
 
 // Goal: a session that does not fit into a cookie is as it was, here, and needs the issuer or a new sign-in elsewhere. Method: long refresh tokens and

@@ -2,6 +2,7 @@
 package readme
 
 import (
+	"bytes"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -56,16 +57,39 @@ func TestReadmeCLI(t *testing.T) {
 	}
 }
 
-// Goal: the Go session is code that a test runs. Method: its lines stand, in this order, in the example whose output is checked.
+// Goal: the Go session is a whole program that prints what its comments say. Method: it is pasted into the main.go of a new module, and run.
 func TestReadmeGo(t *testing.T) {
 	t.Parallel()
-	rest := testfile.Read(t, root+"/applock/example_test.go")
-	for _, line := range session(t, "go") {
-		_, after, found := strings.Cut(rest, "\t"+line+"\n")
-		if !found {
-			t.Fatalf("applock/example_test.go lacks, or has earlier, the line\n%s", line)
+	folder, lines := t.TempDir(), session(t, "go")
+	here, err := filepath.Abs(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{"main.go": strings.Join(lines, "\n"), "go.sum": testfile.Read(t, here+"/go.sum")} {
+		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
 		}
-		rest = after
+	}
+	var output []byte
+	for _, command := range []string{
+		"mod init first",
+		"mod edit -require=github.com/applock/applock@v0.0.0 -replace=github.com/applock/applock=" + here,
+		"run -mod=mod .",
+	} {
+		run := exec.CommandContext(t.Context(), "go", strings.Fields(command)...)
+		run.Dir, run.Stderr = folder, new(bytes.Buffer)
+		if output, err = run.Output(); err != nil {
+			t.Fatalf("go %s: %v\n%s", command, err, run.Stderr)
+		}
+	}
+	var want []string
+	for _, line := range lines {
+		if _, answer, found := strings.Cut(line, ") // "); found {
+			want = append(want, answer)
+		}
+	}
+	if got := strings.TrimSpace(string(output)); got != strings.Join(want, "\n") || want == nil {
+		t.Errorf("the program prints\n%s\nand its comments say\n%s", got, strings.Join(want, "\n"))
 	}
 }
 

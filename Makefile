@@ -14,8 +14,8 @@ TEST = $(CURDIR)/tools/gotest -shuffle=on -count=1 -parallel=8 -vet=off -ldflags
 # SQLite is C translated to Go. The detector finds nothing in its memory, and takes ten times as long there.
 RACE := -race -gcflags=modernc.org/sqlite/lib=-race=false -gcflags=modernc.org/libc=-race=false
 
-# The other languages have a target of their own, as the clusters have, and in CI make test-race has the concurrent packages.
-PACKAGES = $(filter-out %/clients $(shell go list ./verification/... $(if $(CI),$(CONCURRENT))),$(shell go list ./...))
+# The longest first. The other languages have a target of their own, as the clusters have, and in CI make test-race has the concurrent packages.
+PACKAGES = $$(go list ./internal/db/mysql ./cmd/applockctl ./internal/db/db2 ./docs/conditions ./... | grep -vxF "$$(go list ./clients ./verification/... $(if $(CI),$(CONCURRENT)))")
 # Each is a module of its own, so that what it adapts is no business of other users.
 ADAPTERS := applock/adapters/gocronlock applock/adapters/gooselock applock/adapters/otelapplock applock/lease/etcdlock cmd/applock-mcp
 # Where code runs in goroutines of its own. All other code runs in the goroutine of its caller.
@@ -33,7 +33,7 @@ help: ## Show this list.
 ##@ Try and build
 
 demo: ## Tell the whole story on a throw-away SQLite file.
-	@go run ./cmd/applockctl demo
+	@tools/compile ./cmd/applockctl && go run ./cmd/applockctl demo
 
 demo-console: build ## Serve the supervisors' console on a throw-away SQLite file.
 	@docs/console/demo.sh bin/applockctl
@@ -50,8 +50,8 @@ build-db2: ## Build ./applockctl-db2, which speaks to Db2 as well.
 ##@ Test
 
 test: ## Test each package, and the contract on every product, on private servers.
-	@go build ./... >/dev/null 2>&1 & # while the servers are fetched
-	$(WITH_SERVERS) $(TEST) -timeout=15m -skip='^TestHeavy' $(PACKAGES)
+	@tools/compile ./internal/testing/testserver
+	go run ./internal/testing/testserver --compile 'tools/gotest --compile $(PACKAGES)' -- sh -c '$(TEST) -p=4 -timeout=15m -skip=^TestHeavy $(PACKAGES)'
 
 test-all: ## Run what is left out of make test because it takes long.
 	$(WITH_SERVERS) sh -ec '$(TEST) -timeout=20m -run="^TestHeavy" ./...; \

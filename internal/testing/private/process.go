@@ -75,18 +75,22 @@ func (p *Process) ended(limit time.Duration) bool {
 	}
 }
 
-// Output runs a command made by exec.CommandContext to its end and returns its output, whose last lines are in the error. When the context ends
-// first, it terminates the command and its children.
-func Output(cmd *exec.Cmd) (string, error) {
-	var output bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &output, &output
+// RunGroup runs a command made by exec.CommandContext to its end. When the context ends first, it terminates the command and its children.
+func RunGroup(cmd *exec.Cmd) error {
 	if cmd.SysProcAttr == nil {
 		cmd.SysProcAttr = &syscall.SysProcAttr{}
 	}
 	cmd.SysProcAttr.Setpgid = true
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
 	cmd.WaitDelay = toolKillDelay
-	if err := cmd.Run(); err != nil {
+	return cmd.Run()
+}
+
+// Output is RunGroup that returns the output. Its last lines are in the error.
+func Output(cmd *exec.Cmd) (string, error) {
+	var output bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &output, &output
+	if err := RunGroup(cmd); err != nil {
 		return "", fmt.Errorf("%s: %w%s", filepath.Base(cmd.Path), err, quoteTail(output.String()))
 	}
 	return output.String(), nil

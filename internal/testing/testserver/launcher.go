@@ -31,7 +31,9 @@ const backendsVariable = "APPLOCK_TEST_BACKENDS"
 type launcher struct {
 	backends       []*backend
 	require        []string
+	compiler       compiler
 	say            func(format string, args ...any)
+	progress       progress
 	signals        <-chan os.Signal
 	stdin          io.Reader
 	stdout, stderr io.Writer
@@ -64,7 +66,8 @@ func (l *launcher) run(command []string) int {
 	return code
 }
 
-// supply starts all backends at the same time, except those that need another one's server. On an error it cancels the unfinished starts.
+// supply starts all backends and the compiler at the same time, except backends that need another one's server. On an error it cancels the
+// unfinished starts.
 func (l *launcher) supply(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -82,7 +85,12 @@ func (l *launcher) supply(ctx context.Context) error {
 			close(b.done)
 		})
 	}
-	wait.Wait()
+	if l.compiler.command != "" {
+		wait.Go(func() { l.compiler.run(ctx) })
+	}
+	supplied := make(chan struct{})
+	go func() { wait.Wait(); close(supplied) }()
+	l.progress.tell(supplied, l.waiting)
 	return context.Cause(ctx)
 }
 

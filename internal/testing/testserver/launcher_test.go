@@ -3,14 +3,20 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"errors"
 	"io"
 	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
+	"time"
 )
 
 // testLauncher is a launcher whose output is kept.
@@ -22,7 +28,7 @@ type testLauncher struct {
 
 func newTestLauncher(backends ...*backend) *testLauncher {
 	l := &testLauncher{signals: make(chan os.Signal, 8)}
-	l.launcher = launcher{backends: backends, say: newSay(&l.stderr), signals: l.signals, stderr: &l.stderr}
+	l.launcher = launcher{backends: backends, say: newSay(&l.stderr), progress: newProgress(&l.stderr), signals: l.signals, stderr: &l.stderr}
 	return l
 }
 
@@ -80,6 +86,25 @@ func TestCommandKnowsServers(t *testing.T) {
 	l.require = []string{"one"}
 	l.wantRun(t, "echo it is $APPLOCK_TESTSERVER_X, $APPLOCK_TEST_REQUIRE: $APPLOCK_TEST_BACKENDS >&2; exit 3", 3, "running without two: none here",
 		"it is y, one: sqlite (embedded); one 1.5 (private); two missing (none here); three 3 (given by X)", "one: stuck")
+}
+
+// Goal: the launcher says how far it is, and the command begins when the compiler has ended, too. Method: a server and a compiler that wait
+// until that was said.
+func TestSaysWhatItWaitsFor(t *testing.T) {
+	t.Parallel()
+	folder, said := t.TempDir(), make(chan struct{})
+	say := sync.OnceFunc(func() { close(said) })
+	l := newTestLauncher(named("quick", present(&server{})), named("slow", func(context.Context) (*server, error) {
+		<-said
+		return &server{}, os.Mkdir(filepath.Join(folder, "said"), 0o700)
+	}))
+	l.compiler.command = "cd " + folder + "; echo fmt; echo net/http; until test -e said; do sleep .01; done; mkdir compiled"
+	l.progress = progress{pause: time.Millisecond, show: func(line string) {
+		if strings.HasSuffix(line, ": compiled 2 packages, net/http; waiting for slow") {
+			say()
+		}
+	}}
+	l.wantRun(t, "test -d "+folder+"/compiled", 0)
 }
 
 // Goal: what is required and missing, or broken, or waits for what is broken, never ends in a run of the command without it. Method: each beside a
@@ -162,5 +187,27 @@ func TestParseOptions(t *testing.T) {
 		if _, err := parseOptions(args, "", known); err == nil {
 			t.Errorf("%q is taken", args)
 		}
+	}
+}
+
+// Goal: tools/progress says how far a command is, and ends as that does. Method: a command that waits until it was said.
+func TestProgressOfACommand(t *testing.T) {
+	t.Parallel()
+	said := filepath.Join(t.TempDir(), "said")
+	command := exec.CommandContext(t.Context(), "../../../tools/progress", "echo half", "sh", "-c", "until test -e "+said+"; do sleep .01; done; exit 7")
+	reader, writer := io.Pipe()
+	command.Stderr = writer
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	line, err := bufio.NewReader(reader).ReadString('\n')
+	if err != nil || !regexp.MustCompile(`^\d+m\d+s: half\n$`).MatchString(line) {
+		t.Errorf("says %q, %v", line, err)
+	}
+	if err := os.Mkdir(said, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if _ = command.Wait(); command.ProcessState.ExitCode() != 7 {
+		t.Errorf("ends with %v, want 7", command.ProcessState)
 	}
 }

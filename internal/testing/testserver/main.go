@@ -5,7 +5,7 @@
 //
 //	go run ./internal/testing/testserver [--require postgres,pgbouncer,mariadb,galera,mysql,redis,hsqldb,sqlite3,tmux] -- go test ./...
 //
-// --only lists the products to start; without it, all are.
+// --only lists the products to start; without it, all are. --compile is a shell's command that compiles meanwhile.
 //
 // For each product it takes the first of: a server named by APPLOCK_TEST_<PRODUCT>_DSN (never started, never stopped),
 // server binaries of this machine (a private server in a temporary directory), those of Debian, docker compose. Debian's
@@ -67,7 +67,9 @@ func launch(args []string, say func(format string, args ...any)) int {
 	l := launcher{
 		backends: m.backends,
 		require:  o.require,
+		compiler: compiler{command: o.compile},
 		say:      say,
+		progress: newProgress(os.Stderr),
 		signals:  signals,
 		stdin:    commandInput(os.Stdin),
 		stdout:   os.Stdout,
@@ -79,17 +81,27 @@ func launch(args []string, say func(format string, args ...any)) int {
 // commandInput is the launcher's own input as the command's, unless it is a terminal. The kernel stops a background process group that
 // reads the terminal, and a stopped command would hang the run.
 func commandInput(stdin *os.File) io.Reader {
-	info, err := stdin.Stat()
-	if err != nil || info.Mode()&os.ModeCharDevice != 0 {
+	if isTerminal(stdin) {
 		return nil
 	}
 	return stdin
+}
+
+// isTerminal reports whether a file may be a terminal.
+func isTerminal(file any) bool {
+	f, ok := file.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := f.Stat()
+	return err != nil || info.Mode()&os.ModeCharDevice != 0
 }
 
 // options are the command line, with the environment's requirements added to it.
 type options struct {
 	require []string
 	only    []string // the products to start; empty means all
+	compile string
 	command []string
 }
 
@@ -121,7 +133,8 @@ func parseOptions(args []string, environment string, known []string) (options, e
 	}
 	flags.Func("require", "products that must be there, separated by commas", products(&o.require))
 	flags.Func("only", "products to start, separated by commas", products(&o.only))
-	usage := "usage: testserver [--require PRODUCT,...] [--only PRODUCT,...] -- COMMAND [ARG]; products are " + strings.Join(known, ", ")
+	flags.StringVar(&o.compile, "compile", "", "a shell's command that compiles while the products start")
+	usage := "usage: testserver [--require PRODUCT,...] [--only PRODUCT,...] [--compile COMMAND] -- COMMAND [ARG]; products are " + strings.Join(known, ", ")
 	if err := flags.Parse(args); err != nil {
 		return options{}, fmt.Errorf("%w; %s", err, usage)
 	}
@@ -132,13 +145,17 @@ func parseOptions(args []string, environment string, known []string) (options, e
 	return o, nil
 }
 
-// newSay returns the function that prints the launcher's progress on w. It is safe for concurrent use.
+// newSay returns the function that prints the launcher's lines on w. It is safe for concurrent use.
 func newSay(w io.Writer) func(format string, args ...any) {
+	begin := "testserver: "
+	if isTerminal(w) {
+		begin = clearLine + begin
+	}
 	var speaking sync.Mutex
 	return func(format string, args ...any) {
 		speaking.Lock()
 		defer speaking.Unlock()
-		fmt.Fprintf(w, "testserver: "+format+"\n", args...)
+		fmt.Fprintf(w, begin+format+"\n", args...)
 	}
 }
 

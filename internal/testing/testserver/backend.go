@@ -17,8 +17,9 @@ type backend struct {
 	// packages are those of Debian that are installed for the product because it is missing.
 	packages func(ctx context.Context) []string
 
-	// needs is the backend whose server this one depends on; nil for most.
-	needs *backend
+	// needs is the backend whose server this one depends on; nil for most. Meanwhile prepare gets what that takes.
+	needs   *backend
+	prepare func(ctx context.Context)
 
 	// done is closed when server and missing, the reason for its absence, may be read.
 	done    chan struct{}
@@ -59,6 +60,9 @@ func isAbsent(err error) bool { return errors.As(err, new(*absentError)) }
 // source's reason.
 func (b *backend) supply(ctx context.Context) (*server, error) {
 	if b.needs != nil {
+		if b.prepare != nil {
+			b.prepare(ctx)
+		}
 		select {
 		case <-b.needs.done:
 		case <-ctx.Done():

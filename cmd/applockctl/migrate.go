@@ -155,9 +155,9 @@ func (a *app) explainWait(operation string) {
 }
 
 // report prints one line for each finding, with the command that mends it.
-func (a *app) report(operation string, findings []migrate.Finding) {
+func (a *app) report(begin string, findings []migrate.Finding) {
 	for _, finding := range alike(findings) {
-		a.complain("%s: %s: %s; %s", program, operation, oneLine(fmt.Sprintf("%s %s", finding.Name, finding.Problem)), a.wayOut(finding))
+		a.complain("%s %s; %s", begin, oneLine(fmt.Sprintf("%s %s", finding.Name, finding.Problem)), a.wayOut(finding))
 	}
 }
 

@@ -53,7 +53,7 @@ func (a *app) migrateStatus(ctx context.Context, exitCode bool) error {
 		if status.Newer != nil {
 			a.complain("%s: %s: %s", program, operation, status.Newer)
 		}
-		a.report(operation, status.Findings)
+		a.report(program+": "+operation+":", status.Findings)
 		a.noteMissingGrants(ctx, s)
 		return yesIf(good)
 	})
@@ -102,7 +102,7 @@ func (a *app) migrateRepair(ctx context.Context, request migrate.RepairRequest) 
 		if err := a.printDone(answersOfFindings(a.grouped(result.Repaired), outcomeRepaired), none); err != nil {
 			return err
 		}
-		a.report(operation, result.Left)
+		a.report(program+": "+operation+":", result.Left)
 		a.noteMissingGrants(ctx, s)
 		return yesIf(len(result.Left) == 0)
 	}

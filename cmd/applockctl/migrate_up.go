@@ -19,7 +19,7 @@ applied once. Exit code 1 means that the applied steps are damaged: "migrate rep
 that is older than the schema says so, and exits with 4.
 
 The account that migrates becomes the owner, and the procedures run with its rights. Use an account that can
-migrate and no more. If it is root or a superuser, stderr says what to do, and "verify" fails.
+migrate and no more. If it is root or a superuser, stderr says once what to do, and "verify" fails.
 
 --dry-run prints the pending steps and changes nothing; "migrate print" prints their SQL.
 
@@ -49,9 +49,15 @@ func (a *app) migrateUp(ctx context.Context) error {
 		if err := a.printDone(answersOfApplied(applied.Steps, all), allApplied); err != nil {
 			return err
 		}
-		a.report(operation, all.Findings)
+		damaged := slices.ContainsFunc(all.Findings, damages)
+		switch {
+		case damaged:
+			a.report(program+": "+operation+":", all.Findings)
+		case len(applied.Steps) > 0:
+			a.report("installed, but", all.Findings)
+		}
 		a.noteMissingGrants(ctx, s)
-		return yesIf(!slices.ContainsFunc(all.Findings, damages))
+		return yesIf(!damaged)
 	}
 	return migrating(ctx, a, operation, migrate.UpRequest{}, migrate.Up, applied)
 }

@@ -76,7 +76,7 @@ func TestRestoreWithoutPrivileges(t *testing.T) {
 }
 
 // Goal: an account that migrates what another one owns, as after a restore by a superuser, is told whose it is and what to do, and that leads
-// out of it. Method: a superuser installs; an account that may migrate tries each command; then the superuser does what is said. The same
+// out of it. The superuser is told once that it had better not be the owner. Method: a superuser installs; an account that may migrate tries each command; then the superuser does what is said. The same
 // where the superuser has made the schema alone.
 func TestMigratingWhatBelongsToAnother(t *testing.T) {
 	t.Parallel()
@@ -87,7 +87,13 @@ func TestMigratingWhatBelongsToAnother(t *testing.T) {
 	name, admin := userName(t, migrator), s.query(t, dsn, "SELECT current_user::text")
 	alter := "ALTER SCHEMA applock OWNER TO " + name
 	userOf(migrator).run(t, "migrate", "up").check(t, exitError, "; schema applock belongs to "+admin+": do this as that account, or mend it with the SQL: "+alter+"\n")
-	userOf(dsn).must(t, "migrate", "up")
+	if first := userOf(dsn).must(t, "migrate", "up").stderr; !strings.HasPrefix(first, "installed, but role "+admin+" is a superuser, ") ||
+		strings.Count(first, "\n") != 1 || !strings.HasSuffix(first, "; mend it with: applockctl migrate repair --owner NAME\n") {
+		t.Errorf("the first migration says %s", first)
+	}
+	if again := userOf(dsn).must(t, "migrate", "up").stderr; again != "nothing to do, all steps were applied before\n" {
+		t.Errorf("the second migration says %s", again)
+	}
 	for _, command := range []string{
 		"migrate up", "migrate status", "migrate repair", "migrate uninstall --yes", "grant --to " + name + " --as operator", "revoke --from " + name,
 	} {

@@ -1,7 +1,7 @@
 package applock_test
 
 import (
-	"errors"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -28,7 +28,7 @@ func TestClientCloseHasALimit(t *testing.T) {
 		client := clients.New[*applock.Client](stuckDriver{}, nil, lease.Hooks{})
 		began := time.Now()
 		err := client.Close()
-		if took := time.Since(began); !errors.Is(err, applock.ErrClosing) || took > 6*time.Second {
+		if took := time.Since(began); err == nil || !strings.Contains(err.Error(), "its connections are still being closed") || took > 6*time.Second {
 			t.Errorf("closed after %s with %v, want 5 s and a word of it", took, err)
 		}
 		time.Sleep(time.Hour) // the connections end

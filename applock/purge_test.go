@@ -1,12 +1,14 @@
-package applock
+package applock_test
 
 import (
 	"context"
-	"log/slog"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/applock/applock/applock"
+	"github.com/applock/applock/applock/lease"
+	"github.com/applock/applock/internal/clients"
 	"github.com/applock/applock/internal/db"
 )
 
@@ -34,15 +36,15 @@ func (p *purgedInBatches) PurgeApplLocks(_ context.Context, params db.PurgeParam
 func TestPurgeRests(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		const rows = 10*DefaultPurgeBatch + 5
+		const rows = 10*applock.DefaultPurgeBatch + 5
 		server := &purgedInBatches{rows: rows, took: time.Second}
-		client := &Client{operations: operations{driver: server, logger: slog.New(slog.DiscardHandler)}}
+		client := clients.New[*applock.Client](server, nil, lease.Hooks{})
 		began := time.Now()
-		purged, err := client.Purge(t.Context(), PurgeRequest{})
+		purged, err := client.Purge(t.Context(), applock.PurgeRequest{})
 		if purged != rows || err != nil {
 			t.Errorf("%d rows, %v", purged, err)
 		}
-		if len(server.asked) != 12 || server.asked[0] != DefaultPurgeBatch || server.asked[11] != MaxPageSize {
+		if len(server.asked) != 12 || server.asked[0] != applock.DefaultPurgeBatch || server.asked[11] != applock.MaxPageSize {
 			t.Errorf("the batches were of %v rows", server.asked)
 		}
 		if lasted := time.Since(began); lasted != 22*time.Second { // the last batch is not full: the call for the dead comes at once
@@ -53,7 +55,7 @@ func TestPurgeRests(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 1500*time.Millisecond)
 		defer cancel()
 		began = time.Now()
-		if purged, err = client.Purge(ctx, PurgeRequest{}); purged != DefaultPurgeBatch || err == nil {
+		if purged, err = client.Purge(ctx, applock.PurgeRequest{}); purged != applock.DefaultPurgeBatch || err == nil {
 			t.Errorf("cancelled after a batch: %d rows, %v", purged, err)
 		}
 		if lasted := time.Since(began); lasted != 1500*time.Millisecond {

@@ -1,10 +1,12 @@
-package applock
+package applock_test
 
 import (
 	"errors"
 	"strings"
 	"testing"
 
+	"github.com/applock/applock/applock"
+	"github.com/applock/applock/internal/clients"
 	"github.com/applock/applock/internal/db"
 )
 
@@ -20,8 +22,8 @@ func TestPrivilegeNamesTheGrant(t *testing.T) {
 		"ERROR: permission denied for table appl_lock_goose (SQLSTATE 42501)":                               "",
 		"ERROR: permission denied for database \"crm\" (SQLSTATE 42501)":                                    "",
 	} {
-		err := explain(&db.Error{Kind: db.KindPrivilege, Err: errors.New(said)})
-		if !errors.Is(err, ErrPrivilege) || !strings.HasSuffix(err.Error(), said) {
+		err := clients.Explain(&db.Error{Kind: db.KindPrivilege, Err: errors.New(said)})
+		if !errors.Is(err, applock.ErrPrivilege) || !strings.HasSuffix(err.Error(), said) {
 			t.Errorf("%s becomes %v", said, err)
 		}
 		if told := strings.Contains(err.Error(), "applockctl grant"); told != (grant != "") || !strings.Contains(err.Error(), grant) {

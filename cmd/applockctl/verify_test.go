@@ -259,11 +259,16 @@ func (p place) everything(t *testing.T) string {
 	return fmt.Sprint(rows)
 }
 
-// rows tells how many rows there are.
+// rows tells how many rows a round has left.
 func (p place) rows(t *testing.T) string {
 	t.Helper()
+	var counts []string
+	for _, table := range []string{"appl_lock", "appl_lock_waiter", "appl_lock_ask", "appl_lock_viewer", "appl_lock_event", "appl_lock_policy"} {
+		counts = append(counts, "(SELECT COUNT(*) FROM "+p.table(table)+")")
+	}
+	query := "SELECT " + strings.Join(counts, " + ")
 	if p.product != "" {
-		return p.product.query(t, p.dsn, "SELECT COUNT(*) FROM "+p.table("appl_lock"))
+		return p.product.query(t, p.dsn, query)
 	}
 	handle, err := sql.Open("sqlite", pathOf(p.dsn))
 	if err != nil {
@@ -271,7 +276,7 @@ func (p place) rows(t *testing.T) string {
 	}
 	defer func() { _ = handle.Close() }()
 	var rows int
-	if err := handle.QueryRowContext(t.Context(), "SELECT count(*) FROM appl_lock").Scan(&rows); err != nil {
+	if err := handle.QueryRowContext(t.Context(), query).Scan(&rows); err != nil {
 		t.Fatal(err)
 	}
 	return fmt.Sprint(rows)

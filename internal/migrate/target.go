@@ -89,7 +89,7 @@ type Target struct {
 
 // DeleteType deletes all rows about objects of a type, each table's in a transaction of its own.
 func (t Target) DeleteType(ctx context.Context, objectType string) error {
-	for _, table := range []string{"appl_lock", "appl_lock_waiter", "appl_lock_ask", "appl_lock_viewer", "appl_lock_event"} {
+	for _, table := range []string{"appl_lock", "appl_lock_waiter", "appl_lock_ask", "appl_lock_viewer", "appl_lock_event", "appl_lock_policy"} {
 		err := InTx(ctx, t.DB, func(client Client) error {
 			_, err := client.ExecContext(ctx, "DELETE FROM "+t.Qualify(table)+" WHERE "+t.OfType, objectType)
 			return err

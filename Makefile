@@ -39,7 +39,7 @@ demo-console: build ## Serve the supervisors' console on a throw-away SQLite fil
 	@docs/console/demo.sh bin/applockctl
 
 build: ## Build bin/applockctl.
-	go build -o bin/applockctl ./cmd/applockctl
+	tools/compile ./cmd/applockctl && go build -o bin/applockctl ./cmd/applockctl
 
 build-mcp: ## Build bin/applock-mcp, which serves locks to agents.
 	go -C cmd/applock-mcp build -o ../../bin/applock-mcp .

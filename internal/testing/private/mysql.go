@@ -95,7 +95,7 @@ func mysqlCommand(s *Server, p Programs, noSync string, options []string) *exec.
 		"--port=" + strconv.Itoa(s.Port),
 		"--skip-name-resolve",
 		"--skip-log-bin",
-		"--max-connections=300",
+		"--max-connections=600",
 		"--innodb-buffer-pool-size=256M",
 		// The collation stays the product's default, because the schema must not rely on the server's.
 		"--character-set-server=utf8mb4",

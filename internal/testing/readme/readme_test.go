@@ -2,7 +2,7 @@
 package readme
 
 import (
-	"bytes"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -65,22 +65,19 @@ func TestReadmeGo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, text := range map[string]string{"main.go": strings.Join(lines, "\n"), "go.sum": testfile.Read(t, here+"/go.sum")} {
+	for name, text := range map[string]string{
+		"main.go": strings.Join(lines, "\n"), "go.sum": testfile.Read(t, root+"/go.sum"),
+		"go.mod": "module first\ngo 1.26\nrequire github.com/applock/applock v0.0.0\nreplace github.com/applock/applock => " + here,
+	} {
 		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	var output []byte
-	for _, command := range []string{
-		"mod init first",
-		"mod edit -require=github.com/applock/applock@v0.0.0 -replace=github.com/applock/applock=" + here,
-		"run -mod=mod .",
-	} {
-		run := exec.CommandContext(t.Context(), "go", strings.Fields(command)...)
-		run.Dir, run.Stderr = folder, new(bytes.Buffer)
-		if output, err = run.Output(); err != nil {
-			t.Fatalf("go %s: %v\n%s", command, err, run.Stderr)
-		}
+	command := exec.CommandContext(t.Context(), "go", "run", "-mod=mod", ".")
+	command.Dir = folder
+	output, err := command.Output()
+	if failed, is := errors.AsType[*exec.ExitError](err); is {
+		t.Fatalf("%v: %s", err, failed.Stderr)
 	}
 	var want []string
 	for _, line := range lines {

@@ -90,7 +90,7 @@ func (l *launcher) supply(ctx context.Context) error {
 	}
 	supplied := make(chan struct{})
 	go func() { wait.Wait(); close(supplied) }()
-	l.progress.tell(supplied, l.waiting)
+	l.tell(supplied)
 	return context.Cause(ctx)
 }
 

@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -98,9 +99,9 @@ func TestSaysWhatItWaitsFor(t *testing.T) {
 		<-said
 		return &server{}, os.Mkdir(filepath.Join(folder, "said"), 0o700)
 	}))
-	l.compiler.command = "cd " + folder + "; echo fmt; echo net/http; until test -e said; do sleep .01; done; mkdir compiled"
-	l.progress = progress{pause: time.Millisecond, show: func(line string) {
-		if strings.HasSuffix(line, ": compiled 2 packages, net/http; waiting for slow") {
+	l.compiler.command = "cd " + folder + "; echo net/http; until test -d said; do sleep .01; done; mkdir compiled"
+	l.progress = progress{pause: time.Millisecond, show: func(format string, args ...any) {
+		if strings.HasSuffix(fmt.Sprintf(format, args...), ": net/http; waiting for slow") {
 			say()
 		}
 	}}

@@ -18,9 +18,6 @@ import (
 	"github.com/applock/applock/internal/testing/private"
 )
 
-// ownVersion names the programs that are unpacked where no version is asked for.
-const ownVersion = "own"
-
 // givenLimit bounds the wait for a server that should already be running.
 const givenLimit = 15 * time.Second
 
@@ -82,23 +79,19 @@ func (p *product) backend() *backend {
 		b.sources = []source{p.wanted}
 	}
 	b.packages = func(ctx context.Context) []string {
-		if p.mustBeFetched(ctx) {
-			return p.packages
+		if _, err := p.find(ctx); err == nil || p.version() != "" || p.getenv("DSN") != "" {
+			return nil
 		}
-		return nil
+		return p.packages
 	}
-	b.prepare = func(ctx context.Context) {
-		if len(p.packages) == 0 && p.mustBeFetched(ctx) {
-			_, _ = p.provide(ctx, p.unpacked, ownVersion) // fetched tells the error
+	if p.needs != nil && p.getenv("DSN") == "" {
+		b.prepare = func(ctx context.Context) {
+			if _, err := p.find(ctx); err != nil {
+				_, _ = p.unpack(ctx) // fetched tells the error
+			}
 		}
 	}
 	return b
-}
-
-// mustBeFetched reports whether neither the environment nor this machine has the product.
-func (p *product) mustBeFetched(ctx context.Context) bool {
-	_, err := p.find(ctx)
-	return err != nil && p.version() == "" && p.getenv("DSN") == ""
 }
 
 // given uses the server that the environment names.
@@ -209,12 +202,16 @@ func (p *product) fetched(ctx context.Context) (*server, error) {
 		}
 		return p.installed(ctx)
 	}
-	programs, err := p.provide(ctx, p.unpacked, ownVersion)
+	programs, err := p.unpack(ctx)
 	if err != nil {
 		// Machines without a network are common, so this is no failure unless --require lists the product.
 		return nil, absent("%s cannot be unpacked from Debian's archive: %v", p.title, err)
 	}
 	return p.start(ctx, programs)
+}
+
+func (p *product) unpack(ctx context.Context) (private.Programs, error) {
+	return p.provide(ctx, p.unpacked, "own")
 }
 
 func (p *product) start(ctx context.Context, programs private.Programs) (*server, error) {

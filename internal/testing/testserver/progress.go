@@ -3,13 +3,12 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"io"
 	"os/exec"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/applock/applock/internal/testing/private"
@@ -20,64 +19,35 @@ const clearLine = "\033[K"
 
 // progress says how far a run is: on a terminal in one line that changes each second, elsewhere in a line a minute.
 type progress struct {
-	show  func(line string)
+	show  func(format string, args ...any)
 	pause time.Duration
 }
 
 func newProgress(w io.Writer) progress {
-	if isTerminal(w) {
-		return progress{pause: time.Second, show: func(line string) { fmt.Fprintf(w, clearLine+"%.79s\r", line) }}
+	if !isTerminal(w) {
+		return progress{newSay(w), time.Minute}
 	}
-	say := newSay(w)
-	return progress{pause: time.Minute, show: func(line string) { say("%s", line) }}
+	return progress{func(format string, args ...any) { fmt.Fprintf(w, clearLine+"%.79s\r", fmt.Sprintf(format, args...)) }, time.Second}
 }
 
-// tell shows what the line says, until done is closed.
-func (p progress) tell(done <-chan struct{}, line func() string) {
-	begin, ticker := time.Now(), time.NewTicker(p.pause)
-	defer ticker.Stop()
-	for {
+// tell says what the run waits for, until done is closed.
+func (l *launcher) tell(done <-chan struct{}) {
+	for begin := time.Now(); ; {
 		select {
 		case <-done:
 			return
-		case <-ticker.C:
-			p.show(time.Since(begin).Round(time.Second).String() + ": " + line())
+		case <-time.After(l.progress.pause):
+			l.progress.show("%s: %s", time.Since(begin).Round(time.Second), l.waiting())
 		}
 	}
 }
 
-// compiler is a shell's command that compiles while the servers start, and prints a line for each package.
-type compiler struct {
-	command string
-
-	writing sync.Mutex
-	lines   int
-	last    string // empty if the command does not run
-}
-
-// run runs the command to its end. It returns no error: the command of the launcher shows what cannot be compiled.
-func (c *compiler) run(ctx context.Context) {
-	command := exec.CommandContext(ctx, "sh", "-c", c.command)
-	command.Stdout, command.Stderr = c, c
-	_ = private.RunGroup(command)
-	c.writing.Lock()
-	defer c.writing.Unlock()
-	c.last = ""
-}
-
-// Write counts lines, and keeps the last.
-func (c *compiler) Write(output []byte) (int, error) {
-	c.writing.Lock()
-	defer c.writing.Unlock()
-	c.lines += bytes.Count(output, []byte("\n"))
-	lines := strings.Split(strings.TrimSpace(string(output)), "\n")
-	c.last = lines[len(lines)-1]
-	return len(output), nil
-}
-
-// waiting says what has been compiled and which servers have not started.
+// waiting names what the compiler does, and the servers that have not started.
 func (l *launcher) waiting() string {
-	var names []string
+	var parts, names []string
+	if line := l.compiler.line.Load(); line != nil {
+		parts = append(parts, *line)
+	}
 	for _, b := range l.backends {
 		select {
 		case <-b.done:
@@ -85,14 +55,28 @@ func (l *launcher) waiting() string {
 			names = append(names, b.name)
 		}
 	}
-	var parts []string
-	l.compiler.writing.Lock()
-	if l.compiler.last != "" {
-		parts = append(parts, fmt.Sprintf("compiled %d packages, %s", l.compiler.lines, l.compiler.last))
-	}
-	l.compiler.writing.Unlock()
-	if len(names) > 0 {
+	if names != nil {
 		parts = append(parts, "waiting for "+strings.Join(names, ", "))
 	}
 	return strings.Join(parts, "; ")
+}
+
+// compiler is a shell's command that compiles while the servers start, and prints a line for each package.
+type compiler struct {
+	command string
+	line    atomic.Pointer[string] // its last; nil if it does not run
+}
+
+// run runs the command to its end. It returns no error: the command of the launcher shows what cannot be compiled.
+func (c *compiler) run(ctx context.Context) {
+	command := exec.CommandContext(ctx, "sh", "-c", c.command)
+	command.Stdout, command.Stderr = c, c
+	_ = private.RunGroup(command)
+	c.line.Store(nil)
+}
+
+func (c *compiler) Write(output []byte) (int, error) {
+	lines := strings.Split(strings.TrimSpace(string(output)), "\n")
+	c.line.Store(&lines[len(lines)-1])
+	return len(output), nil
 }

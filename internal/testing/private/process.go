@@ -75,22 +75,20 @@ func (p *Process) ended(limit time.Duration) bool {
 	}
 }
 
-// RunGroup runs a command made by exec.CommandContext to its end. When the context ends first, it terminates the command and its children.
-func RunGroup(cmd *exec.Cmd) error {
+// Output runs a command made by exec.CommandContext to its end and returns its output, whose last lines are in the error, unless the command has
+// another place for it. When the context ends first, it terminates the command and its children.
+func Output(cmd *exec.Cmd) (string, error) {
+	var output bytes.Buffer
+	if cmd.Stdout == nil {
+		cmd.Stdout, cmd.Stderr = &output, &output
+	}
 	if cmd.SysProcAttr == nil {
 		cmd.SysProcAttr = &syscall.SysProcAttr{}
 	}
 	cmd.SysProcAttr.Setpgid = true
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
 	cmd.WaitDelay = toolKillDelay
-	return cmd.Run()
-}
-
-// Output is RunGroup that returns the output. Its last lines are in the error.
-func Output(cmd *exec.Cmd) (string, error) {
-	var output bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &output, &output
-	if err := RunGroup(cmd); err != nil {
+	if err := cmd.Run(); err != nil {
 		return "", fmt.Errorf("%s: %w%s", filepath.Base(cmd.Path), err, quoteTail(output.String()))
 	}
 	return output.String(), nil

@@ -196,12 +196,11 @@ func TestProgressOfACommand(t *testing.T) {
 	t.Parallel()
 	said := filepath.Join(t.TempDir(), "said")
 	command := exec.CommandContext(t.Context(), "../../../tools/progress", "echo half", "sh", "-c", "until test -e "+said+"; do sleep .01; done; exit 7")
-	reader, writer := io.Pipe()
-	command.Stderr = writer
-	if err := command.Start(); err != nil {
+	stderr, err := command.StderrPipe()
+	if err = errors.Join(err, command.Start()); err != nil {
 		t.Fatal(err)
 	}
-	line, err := bufio.NewReader(reader).ReadString('\n')
+	line, err := bufio.NewReader(stderr).ReadString('\n')
 	if err != nil || !regexp.MustCompile(`^\d+m\d+s: half\n$`).MatchString(line) {
 		t.Errorf("says %q, %v", line, err)
 	}

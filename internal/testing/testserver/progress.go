@@ -71,7 +71,7 @@ type compiler struct {
 func (c *compiler) run(ctx context.Context) {
 	command := exec.CommandContext(ctx, "sh", "-c", c.command)
 	command.Stdout, command.Stderr = c, c
-	_ = private.RunGroup(command)
+	_, _ = private.Output(command)
 	c.line.Store(nil)
 }
 

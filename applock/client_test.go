@@ -448,7 +448,7 @@ func everyOperation(t *testing.T, client *applock.Client, request applock.GetReq
 	_, errs["inquire"] = client.Inquire(ctx, object)
 	_, errs["take"] = client.Take(ctx, applock.TakeRequest{Object: object, Owner: request.Owner, Reason: "why"})
 	_, _, errs["inbox"] = client.Inbox(ctx, applock.InboxRequest{Operator: operator})
-	_, errs["transfer"] = client.Transfer(ctx, applock.TransferRequest{Object: object, From: operator, To: request.Owner})
+	_, errs["transfer"] = client.Transfer(ctx, applock.TransferRequest{Object: object, From: operator + "2", To: request.Owner})
 	for _, err := range client.List(ctx, applock.ListRequest{}) {
 		errs["list"] = err
 	}

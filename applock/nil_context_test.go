@@ -30,6 +30,9 @@ func filled(of reflect.Type) reflect.Value {
 		for i := range of.NumField() {
 			if field := of.Field(i); field.IsExported() && field.Name != "Prefix" { // which excludes others
 				value.Field(i).Set(filled(of.Field(i).Type))
+				if field.Name == "From" { // who is not To
+					value.Field(i).SetString("ASMITH")
+				}
 			}
 		}
 	case reflect.Func:

@@ -13,7 +13,7 @@ type TransferRequest struct {
 	Object Object
 	// From is the operator who holds the object now.
 	From string
-	// To is the operator who shall hold it; may be the same.
+	// To is the operator who shall hold it, another one than From.
 	To Owner
 	// TTL is how long the lock outlives this call, as in GetRequest; zero keeps that of the grant that
 	// ends.
@@ -40,6 +40,7 @@ func (r TransferRequest) params() (db.TransferApplLockParams, error) {
 	object := c.object(r.Object.trim())
 	from := c.text(checkText("From", r.From, MaxOperatorLength))
 	to := c.owner(r.To.trim("To"))
+	c.refuse(to.Operator == from, "To.Operator", "is the present holder: name another operator")
 	ttl := c.number(checkTTL(r.TTL))
 	actor, reason := c.texts(checkActor(r.Actor, r.Reason))
 	return db.TransferApplLockParams{

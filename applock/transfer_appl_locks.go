@@ -14,7 +14,7 @@ type TransferAllRequest struct {
 	From string
 	// ObjectType selects the objects of one type; empty is all.
 	ObjectType string
-	// To is the operator who shall hold them; may be the same.
+	// To is the operator who shall hold them, another one than From.
 	To Owner
 	// TTL is how long the locks outlive this call, as in GetRequest; zero keeps that of each grant that ends.
 	TTL time.Duration
@@ -84,6 +84,7 @@ func (r TransferAllRequest) params() (db.TransferApplLocksParams, error) {
 		DryRunFL:       dryRunFlag(r.DryRun),
 	}
 	to := c.owner(r.To.trim("To"))
+	c.refuse(to.Operator == params.FromOperatorID, "To.Operator", "is the present holder: name another operator")
 	params.ToOperatorID, params.ToDepartmentID = to.Operator, to.Department
 	params.TTLSeconds = c.number(checkTTL(r.TTL))
 	params.ActorID, params.Reason = c.texts(checkActor(r.Actor, r.Reason))

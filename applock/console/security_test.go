@@ -300,7 +300,7 @@ func pagesWith(t *testing.T, text string) map[string]string {
 		t.Fatal(err)
 	}
 	d.wait(t, object.String(), text)
-	grant, err := d.client.Transfer(t.Context(), applock.TransferRequest{Object: object, From: text, To: owner, Actor: text, Reason: text})
+	grant, err := d.client.Take(t.Context(), applock.TakeRequest{Object: object, Owner: owner, Reason: text})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,7 +9,7 @@ func transferApplLock() Operation {
 		Parameters: []Parameter{
 			objectType(), objectID(),
 			{"p_from_operator_id", In, Text, "who holds it, 1 to 255 characters"},
-			{"p_to_operator_id", In, Text, "who shall hold it, 1 to 255 characters"},
+			{"p_to_operator_id", In, Text, "who shall hold it, 1 to 255 characters, not who holds it"},
 			{"p_to_department_id", In, Text, "the new holder's department, up to 64 characters; NULL = empty"},
 			{"p_ttl_seconds", In, Number, "seconds until expiry, 1 to 315360000; NULL = those of the grant that it ends"},
 			{"p_actor_id", In, Text, "who hands it over, 1 to 255 characters; NULL = unknown: the former holder's inbox shows it in any case"},

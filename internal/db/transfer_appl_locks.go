@@ -9,7 +9,7 @@ func transferApplLocks() Operation {
 		Parameters: []Parameter{
 			{"p_from_operator_id", In, Text, "who holds them, 1 to 255 characters"},
 			onlyType(),
-			{"p_to_operator_id", In, Text, "who shall hold them, 1 to 255 characters"},
+			{"p_to_operator_id", In, Text, "who shall hold them, 1 to 255 characters, not who holds them"},
 			{"p_to_department_id", In, Text, "the new holder's department, up to 64 characters; NULL = empty"},
 			{"p_ttl_seconds", In, Number, "seconds until expiry, 1 to 315360000; NULL = those of each grant that it ends"},
 			{"p_actor_id", In, Text, "who hands them over, 1 to 255 characters; NULL = unknown: the former holder's inbox shows it in any case"},

@@ -4106,8 +4106,8 @@ REVOKE ALL ON PROCEDURE take_appl_lock(text, text, text, text, text, bigint, big
 --            note. It is an event, with its actor and reason. The policy's longest ttl limits the new grant.
 --            N HELD: another operator holds it; p_old_*, p_acquired_ts and p_expires_ts tell who, since and until when.
 --            N FREE: nobody holds it; nothing changed.
--- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_from_operator_id and
---            p_to_operator_id 1..255, may be equal; p_to_department_id 0..64, NULL = empty;
+-- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_from_operator_id 1..255;
+--            p_to_operator_id 1..255, another operator; p_to_department_id 0..64, NULL = empty;
 --            p_ttl_seconds 1..315360000, NULL = that of the grant that ends; p_actor_id 1..255, NULL = unknown;
 --            p_reason 0..255, NULL = empty. Trailing blanks are trimmed first.
 -- Out        p_ok_fl, p_outcome, p_old_operator_id, p_old_department_id (empty unless HELD),
@@ -4160,6 +4160,12 @@ DECLARE
     v_reason text COLLATE "C" := appl_lock_text('transfer_appl_lock', 'p_reason', p_reason, 255, false);
     v_moved record;
 BEGIN
+    IF v_to_operator_id = v_from_operator_id THEN
+        RAISE EXCEPTION USING
+            ERRCODE = 'LK001',
+            MESSAGE = 'transfer_appl_lock: p_to_operator_id holds it already',
+            COLUMN = 'p_to_operator_id';
+    END IF;
     v_moved := appl_lock_move(
         'transfer_appl_lock', 'TRANSFERRED', v_object_type, v_object_id, v_from_operator_id, NULL::bigint,
         v_to_operator_id, v_to_department_id, p_ttl_seconds, v_actor_id, v_reason, NULL::timestamptz, NULL::bigint
@@ -4231,7 +4237,7 @@ REVOKE ALL ON PROCEDURE transfer_appl_lock(text, text, text, text, text, bigint,
 --            BUSY: another transaction has locked the object's row. HELD or FREE: it has changed hands since the page
 --            was read; old_* and expires_ts tell who holds it. These are left as they are, and the next ones are done.
 --            WOULD_TRANSFER: p_dry_run_fl is Y, and nothing is done. A dry run reports no BUSY.
--- In         p_from_operator_id and p_to_operator_id 1..255, may be equal; p_object_type 1..64 without ":", NULL = any;
+-- In         p_from_operator_id 1..255; p_to_operator_id 1..255, another operator; p_object_type 1..64 without ":", NULL = any;
 --            p_to_department_id 0..64, NULL = empty; p_ttl_seconds 1..315360000, NULL = that of each grant that ends;
 --            p_actor_id 1..255, NULL = unknown; p_reason 0..255, NULL = empty; p_after_type 0..64, p_after_id 0..255,
 --            NULL = from the start; p_max_rows 1..10000, NULL = 1000; p_dry_run_fl Y or N, NULL or empty = N. Trailing blanks
@@ -4287,6 +4293,12 @@ DECLARE
     v_to_operator_id text COLLATE "C" := appl_lock_text('transfer_appl_locks', 'p_to_operator_id', p_to_operator_id, 255, true);
     v_to_department_id text COLLATE "C" := appl_lock_text('transfer_appl_locks', 'p_to_department_id', p_to_department_id, 64, false);
 BEGIN
+    IF v_to_operator_id = v_from_operator_id THEN
+        RAISE EXCEPTION USING
+            ERRCODE = 'LK001',
+            MESSAGE = 'transfer_appl_locks: p_to_operator_id holds them already',
+            COLUMN = 'p_to_operator_id';
+    END IF;
     PERFORM appl_lock_number('transfer_appl_locks', 'p_ttl_seconds', p_ttl_seconds, 1, 315360000);
     PERFORM appl_lock_text('transfer_appl_locks', 'p_actor_id', p_actor_id, 255, p_actor_id IS NOT NULL);
     PERFORM appl_lock_text('transfer_appl_locks', 'p_reason', p_reason, 255, false);

@@ -3,8 +3,8 @@
 -- Contract   Y TRANSFERRED: p_from held it; p_to holds it now: a new grant, a greater fence. It is an event, with its actor and
 --            reason. N HELD: another operator holds it; p_old_*, p_acquired_ts and p_expires_ts tell who, since and until when.
 --            N FREE: nobody holds it.
--- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_from_operator_id and
---            p_to_operator_id 1..255, may be equal; p_to_department_id 0..64, NULL = empty; p_ttl_seconds 1..315360000, NULL =
+-- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_from_operator_id 1..255;
+--            p_to_operator_id 1..255, another operator; p_to_department_id 0..64, NULL = empty; p_ttl_seconds 1..315360000, NULL =
 --            that of the grant that ends, within the policy's longest; p_actor_id 1..255, NULL = unknown; p_reason 0..255, NULL
 --            = empty. Trailing blanks are trimmed first.
 -- Out        p_ok_fl, p_outcome, p_old_operator_id, p_old_department_id (empty unless HELD), p_fence (0 unless TRANSFERRED),
@@ -54,6 +54,8 @@ main: BEGIN
         CALL appl_lock_refuse_text('transfer_appl_lock', 'p_from_operator_id', CHARACTER_LENGTH(v_from_operator_id, OCTETS), 255);
     ELSEIF CHARACTER_LENGTH(v_to_operator_id, OCTETS) NOT BETWEEN 1 AND 255 THEN
         CALL appl_lock_refuse_text('transfer_appl_lock', 'p_to_operator_id', CHARACTER_LENGTH(v_to_operator_id, OCTETS), 255);
+    ELSEIF v_to_operator_id = v_from_operator_id THEN
+        SIGNAL SQLSTATE 'LK001' SET MESSAGE_TEXT = 'transfer_appl_lock: p_to_operator_id holds it already';
     ELSEIF CHARACTER_LENGTH(v_to_department_id, CODEUNITS32) > 64 THEN
         CALL appl_lock_refuse_text('transfer_appl_lock', 'p_to_department_id', CHARACTER_LENGTH(v_to_department_id, CODEUNITS32), 64);
     ELSEIF p_ttl_seconds NOT BETWEEN 1 AND 315360000 THEN

@@ -4,7 +4,7 @@
 --            each. The next page starts after the last row of this one; a page shorter than p_max_rows is the last.
 --            TRANSFERRED: a new grant of p_to, as transfer_appl_lock has it. HELD or FREE: it has changed hands since the page
 --            was read; it is left as it is. WOULD_TRANSFER: p_dry_run_fl is Y, and nothing is done.
--- In         p_from_operator_id and p_to_operator_id 1..255, may be equal; p_object_type 1..64 without ":", NULL = any;
+-- In         p_from_operator_id 1..255; p_to_operator_id 1..255, another operator; p_object_type 1..64 without ":", NULL = any;
 --            p_to_department_id 0..64, NULL = empty; p_ttl_seconds 1..315360000, NULL = that of each grant that ends;
 --            p_actor_id 1..255, NULL = unknown; p_reason 0..255, NULL = empty; p_after_type 0..64, p_after_id 0..255,
 --            NULL = from the start; p_max_rows 1..10000, NULL = 1000; p_dry_run_fl Y or N, NULL or empty = N. Trailing blanks
@@ -52,6 +52,8 @@ BEGIN
         CALL appl_lock_refuse_text('transfer_appl_locks', 'p_object_type', CHARACTER_LENGTH(v_object_type, CODEUNITS32), 64);
     ELSEIF CHARACTER_LENGTH(v_to_operator_id, OCTETS) NOT BETWEEN 1 AND 255 THEN
         CALL appl_lock_refuse_text('transfer_appl_locks', 'p_to_operator_id', CHARACTER_LENGTH(v_to_operator_id, OCTETS), 255);
+    ELSEIF v_to_operator_id = v_from_operator_id THEN
+        SIGNAL SQLSTATE 'LK001' SET MESSAGE_TEXT = 'transfer_appl_locks: p_to_operator_id holds them already';
     ELSEIF CHARACTER_LENGTH(v_to_department_id, CODEUNITS32) > 64 THEN
         CALL appl_lock_refuse_text('transfer_appl_locks', 'p_to_department_id', CHARACTER_LENGTH(v_to_department_id, CODEUNITS32), 64);
     ELSEIF p_ttl_seconds NOT BETWEEN 1 AND 315360000 THEN

@@ -4,8 +4,8 @@
 --            note. It is an event, with its actor and reason. The policy's longest ttl limits the new grant.
 --            N HELD: another operator holds it; p_old_*, p_acquired_ts and p_expires_ts tell who, since and until when.
 --            N FREE: nobody holds it; nothing changed.
--- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_from_operator_id and
---            p_to_operator_id 1..255, may be equal; p_to_department_id 0..64, NULL = empty;
+-- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_from_operator_id 1..255;
+--            p_to_operator_id 1..255, another operator; p_to_department_id 0..64, NULL = empty;
 --            p_ttl_seconds 1..315360000, NULL = that of the grant that ends; p_actor_id 1..255, NULL = unknown;
 --            p_reason 0..255, NULL = empty. Trailing blanks are trimmed first.
 -- Out        p_ok_fl, p_outcome, p_old_operator_id, p_old_department_id (empty unless HELD),
@@ -34,6 +34,12 @@ DECLARE
     v_reason text := appl_lock_text('transfer_appl_lock', 'p_reason', p_reason, 255, false);
     v_moved record;
 BEGIN
+    IF v_to_operator_id = v_from_operator_id THEN
+        RAISE EXCEPTION USING
+            ERRCODE = 'LK001',
+            MESSAGE = 'transfer_appl_lock: p_to_operator_id holds it already',
+            COLUMN = 'p_to_operator_id';
+    END IF;
     v_moved := appl_lock_move(
         'transfer_appl_lock', 'TRANSFERRED', v_object_type, v_object_id, v_from_operator_id, NULL::bigint,
         v_to_operator_id, v_to_department_id, p_ttl_seconds, v_actor_id, v_reason, NULL::timestamptz, NULL::bigint

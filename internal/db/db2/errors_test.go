@@ -333,7 +333,7 @@ func TestUnknownOutcome(t *testing.T) {
 			return err
 		}, true},
 		"Transfer": {func(ctx context.Context, client *applock.Client) error {
-			_, err := client.Transfer(ctx, applock.TransferRequest{Object: object, From: "JDOE", To: ofObject})
+			_, err := client.Transfer(ctx, applock.TransferRequest{Object: object, From: "ASMITH", To: ofObject})
 			return err
 		}, true},
 		"Purge": {func(ctx context.Context, client *applock.Client) error {

@@ -65,7 +65,7 @@ func (o operations) Get(
 	if err != nil || grant.Outcome != applock.OutcomeRenewed {
 		return grant, err
 	}
-	return o.client.Transfer(ctx, applock.TransferRequest{Object: object, From: owner.Operator, To: owner, TTL: ttl})
+	return o.client.Take(ctx, applock.TakeRequest{Object: object, Owner: owner, TTL: ttl, Reason: "a new grant"})
 }
 
 // Release is [lease.Backend.Release].

@@ -134,6 +134,8 @@ func (c hostileCaller) verdict(ctx context.Context, operation db.Operation, para
 		case strings.Contains(other.Meaning, "NULL ="):
 		case other.Name == "p_answer":
 			args["answer"] = "NO"
+		case other.Name == "p_to_operator_id":
+			args["to_operator_id"] = "another"
 		case other.Type == db.Number:
 			args[strings.TrimPrefix(other.Name, "p_")] = "1"
 		default:

@@ -123,6 +123,12 @@ func (e *InvalidError) Is(target error) bool { return target == ErrInvalid }
 // says what to do. The driver's error stays reachable with errors.As.
 func explain(err error) error {
 	kind := db.KindOf(err)
+	if errors.Is(err, db.ErrFileRights) {
+		return ofFile{err, ErrPrivilege}
+	}
+	if errors.Is(err, db.ErrFileBusy) {
+		return ofFile{err, ErrBusy}
+	}
 	switch kind {
 	case db.KindAssertion:
 		return newLostError(Object{}, err)
@@ -143,6 +149,16 @@ func explain(err error) error {
 	}
 	return err
 }
+
+// ofFile is an error of a file that answers a question about a server.
+type ofFile struct {
+	error
+	question error
+}
+
+func (f ofFile) Unwrap() error { return f.error }
+
+func (f ofFile) Is(target error) bool { return target == f.question }
 
 // questionOf returns the error that a kind is; nil for those that need more words, or none.
 func questionOf(kind db.Kind) error {
@@ -169,7 +185,7 @@ func grantNeeded(err error) string {
 	}
 	for _, name := range ofContract.FindAllString(err.Error(), -1) {
 		if role := db.RoleWith(name); role != "" {
-			return ": applockctl grant --as " + string(role)
+			return ": applockctl grant --to NAME --as " + string(role)
 		}
 	}
 	return ""

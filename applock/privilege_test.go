@@ -14,11 +14,11 @@ import (
 func TestPrivilegeNamesTheGrant(t *testing.T) {
 	t.Parallel()
 	for said, grant := range map[string]string{
-		"ERROR: permission denied for function get_appl_lock_row (SQLSTATE 42501)":                          "applockctl grant --as operator",
-		"ERROR: permission denied for view appl_lock_stats (SQLSTATE 42501)":                                "applockctl grant --as supervisor",
-		"Error 1370 (42000): execute command denied to user 'u'@'%' for routine 'd.transfer_appl_lock_row'": "applockctl grant --as supervisor",
-		"Error 1370 (42000): execute command denied to user 'u'@'%' for routine 'd.set_appl_lock_policy'":   "applockctl grant --as administrator",
-		"Error 1142 (42000): SELECT command denied to user 'u'@'h' for table `d`.`appl_lock_live`":          "applockctl grant --as operator",
+		"ERROR: permission denied for function get_appl_lock_row (SQLSTATE 42501)":                          "applockctl grant --to NAME --as operator",
+		"ERROR: permission denied for view appl_lock_stats (SQLSTATE 42501)":                                "applockctl grant --to NAME --as auditor",
+		"Error 1370 (42000): execute command denied to user 'u'@'%' for routine 'd.transfer_appl_lock_row'": "applockctl grant --to NAME --as supervisor",
+		"Error 1370 (42000): execute command denied to user 'u'@'%' for routine 'd.set_appl_lock_policy'":   "applockctl grant --to NAME --as administrator",
+		"Error 1142 (42000): SELECT command denied to user 'u'@'h' for table `d`.`appl_lock_live`":          "applockctl grant --to NAME --as auditor",
 		"ERROR: permission denied for table appl_lock_goose (SQLSTATE 42501)":                               "",
 		"ERROR: permission denied for database \"crm\" (SQLSTATE 42501)":                                    "",
 	} {

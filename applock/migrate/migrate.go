@@ -93,6 +93,35 @@ type DownRequest struct {
 type DownResult struct {
 	// Steps are those that this call undid.
 	Steps []Migration
+	// Lost are the roles that accounts have lost with the procedures. Applying the steps again does not grant them.
+	Lost LostRoles
+}
+
+// LostRoles are roles that accounts have lost.
+type LostRoles struct {
+	Roles []RoleGrant
+	// Known is false if the account may not read who has which rights, as on MySQL and MariaDB without SELECT on the database mysql.
+	Known bool
+}
+
+// RoleGrant is a role of an account, as in GrantRequest.
+type RoleGrant struct{ To, Role string }
+
+// losing undoes steps, and returns what roles accounts have lost by it.
+func losing(ctx context.Context, target migrate.Target, undo func() error) (lost LostRoles, err error) {
+	if target.Rights == nil {
+		return LostRoles{Known: true}, undo()
+	}
+	before, unknown := target.Rights(ctx)
+	if err := undo(); err != nil || unknown != nil {
+		return LostRoles{}, err
+	}
+	after, _ := target.Rights(ctx) // nobody has any where nothing is left
+	lost.Known = true
+	for _, role := range migrate.Lost(before, after) {
+		lost.Roles = append(lost.Roles, RoleGrant{To: role.Grantee, Role: string(role.Role)})
+	}
+	return lost, nil
 }
 
 // Down undoes the newest step and returns it, or nothing if no step is applied. Undoing the first step drops the table with all its locks;
@@ -101,8 +130,12 @@ type DownResult struct {
 func Down(ctx context.Context, client *applock.Client, request DownRequest) (DownResult, error) {
 	var result DownResult
 	err := run(ctx, client, "down", func(target migrate.Target) error {
-		steps, err := migrate.Down(ctx, target, request.Force)
-		result.Steps = migrations(steps)
+		lost, err := losing(ctx, target, func() error {
+			steps, err := migrate.Down(ctx, target, request.Force)
+			result.Steps = migrations(steps)
+			return err
+		})
+		result.Lost = lost
 		return err
 	})
 	return result, err
@@ -122,6 +155,8 @@ type GotoResult struct {
 	Steps []Migration
 	// Undone is true if it undid them.
 	Undone bool
+	// Lost is that of DownResult.
+	Lost LostRoles
 }
 
 // Goto applies or undoes steps, as Up and Down do, until the given step is the newest. On PostgreSQL and SQLite it undoes all of them or
@@ -136,8 +171,12 @@ func Goto(ctx context.Context, client *applock.Client, request GotoRequest) (Got
 		if request.Version < 0 || request.Version > newest {
 			return invalid("Version", "must lie between 0 and %d", newest)
 		}
-		steps, undone, err := migrate.Goto(ctx, target, request.Version, request.Force)
-		result = GotoResult{Steps: migrations(steps), Undone: undone}
+		lost, err := losing(ctx, target, func() error {
+			steps, undone, err := migrate.Goto(ctx, target, request.Version, request.Force)
+			result = GotoResult{Steps: migrations(steps), Undone: undone}
+			return err
+		})
+		result.Lost = lost
 		return err
 	})
 	return result, err
@@ -330,7 +369,7 @@ func run(ctx context.Context, client *applock.Client, name string, command func(
 		}
 		return err
 	})
-	if errors.Is(err, applock.ErrPrivilege) {
+	if errors.Is(err, applock.ErrPrivilege) && !errors.Is(err, db.ErrFileRights) {
 		err = fmt.Errorf("%w; %s", err, rights)
 	}
 	return err

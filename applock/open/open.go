@@ -33,7 +33,8 @@ type Config struct {
 	// products it always does.
 	FlushReleases bool
 	// ConnectTimeout bounds one attempt to connect, including the sign-in. Zero leaves it to the DSN and to the contexts of the operations.
-	// Set it for migrations: their context must allow for a long wait for other migrators.
+	// Set it for migrations: their context must allow for a long wait for other migrators. On SQLite, where nothing connects, a call waits as
+	// long as this for other writers of the file, and at least 5 s.
 	ConnectTimeout time.Duration
 }
 
@@ -154,7 +155,13 @@ func openDB2(_ context.Context, dsn string, config Config) (db.Driver, error) {
 	return driver.Owned(), nil
 }
 
-func openSQLite(_ context.Context, dsn string, _ Config) (db.Driver, error) { return sqlite.Open(dsn) }
+func openSQLite(_ context.Context, dsn string, config Config) (db.Driver, error) {
+	driver, err := sqlite.Open(dsn)
+	if err != nil {
+		return nil, err
+	}
+	return driver.Patient(config.ConnectTimeout), nil
+}
 
 // DialectOf returns the dialect of a DSN. It returns ErrInvalid for an unknown scheme, without repeating the DSN, which may contain a
 // password.

@@ -43,10 +43,11 @@ func (e listedEvent) fields() []table.Field {
 func (a *app) historyCommand() *cobra.Command {
 	var request applock.HistoryRequest
 	var limit int64
-	command := &cobra.Command{
+	var command *cobra.Command
+	command = &cobra.Command{
 		Use:   "history [OBJECT] [--operator O] [--since 7d] [--newest]",
 		Short: "Show what happened to objects, by whom and why",
-		Long: `Prints the history, oldest first, or newest first with --newest. An event is a transfer (TRANSFERRED), a
+		Long: `Prints the history, oldest first, or newest first with --newest or --limit. An event is a transfer (TRANSFERRED), a
 take (TAKEN), a lock that went to an asker (GIVEN, YIELDED), a release by somebody else or with a reason
 (RELEASED), a get of a lock that another operator had let expire (OVERTAKEN), a change of a policy (POLICY),
 or a purge (PURGED, HISTORY_PURGED; the reason is the number of rows). With a policy of --history all
@@ -59,18 +60,19 @@ page by page, and --timeout is for each page. "applockctl purge-history" removes
 With --output json each event is an object on a line of its own.`,
 		Example: `  applockctl history customer:42
   applockctl history --operator jdoe --since 7d
-  applockctl history --newest --limit 20
+  applockctl history --limit 20
   applockctl history --since 1d --output json`,
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: a.completeObjects,
 		RunE: body(func(ctx context.Context, args []string) error {
 			if len(args) > 0 {
-				object, err := applock.ParseObject(args[0])
+				object, err := parseObject(args[0])
 				if err != nil {
 					return fmt.Errorf("history: %w", err)
 				}
 				request.ObjectType, request.ObjectID = object.Type, object.ID
 			}
+			request.NewestFirst = request.NewestFirst || limit > 0 && !command.Flags().Changed("newest")
 			return a.printList(ctx, "history", "event", listedEvent{}, func(ctx context.Context, s session, p *printer) error {
 				return printRows(s, p, s.History(ctx, request), limit, listedEventOf)
 			})

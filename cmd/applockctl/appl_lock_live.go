@@ -12,6 +12,7 @@ import (
 	"github.com/applock/applock/applock"
 	"github.com/applock/applock/cmd/applockctl/internal/table"
 	"github.com/applock/applock/cmd/applockctl/internal/watch"
+	"github.com/applock/applock/cmd/internal/secret"
 )
 
 // listedLock is a line of the list. It has no outcome, since all its locks are held.
@@ -99,7 +100,7 @@ func (a *app) list(ctx context.Context, flags listFlags) error {
 		if flags.request.ObjectType != "" {
 			return refused("--object", "already names the type: leave out --type")
 		}
-		object, err := applock.ParseObject(flags.object)
+		object, err := parseObject(flags.object)
 		switch {
 		case err != nil:
 			return fmt.Errorf("list: %w", err)
@@ -114,7 +115,7 @@ func (a *app) list(ctx context.Context, flags listFlags) error {
 		}
 		flags.request.Order, flags.request.PageSize = flags.order.Listed(), applock.MaxPageSize
 		if flags.limit > 0 {
-			flags.request.PageSize = int(min(flags.limit, applock.MaxPageSize))
+			flags.request.PageSize = int(min(flags.limit, applock.MaxPageSize-1)) + 1 // one tells whether there are more
 		}
 	}
 	if flags.waiting {
@@ -123,7 +124,7 @@ func (a *app) list(ctx context.Context, flags listFlags) error {
 	return a.printList(ctx, "list", "lock", listedLock{}, func(ctx context.Context, s session, p *printer) error {
 		err := printRows(s, p, s.List(ctx, flags.request), flags.limit, listedLockOf)
 		if err == nil && p.records == 0 {
-			a.hintAtOperator(ctx, s, flags.request)
+			a.hintAtNames(ctx, s, flags.request)
 		}
 		return err
 	})
@@ -147,7 +148,11 @@ func (a *app) printList(
 			return err
 		}
 		if a.output == formatTable {
-			a.note("%s", table.Count(p.records, what))
+			counted := table.Count(p.records, what)
+			if p.more {
+				counted += " of more, see --limit"
+			}
+			a.note("%s", counted)
 		}
 		return nil
 	})
@@ -161,6 +166,7 @@ func printRows[T any](s session, p *printer, rows iter.Seq2[T, error], limit int
 			return err
 		}
 		if limit > 0 && int64(p.records) == limit {
+			p.more = true
 			return nil
 		}
 		s.pause()
@@ -170,6 +176,35 @@ func printRows[T any](s session, p *printer, rows iter.Seq2[T, error], limit int
 		s.restart()
 	}
 	return nil
+}
+
+// hintAtNames says on stderr why a list may be empty: a wildcard, or names in another case.
+func (a *app) hintAtNames(ctx context.Context, s session, request applock.ListRequest) {
+	for flag, text := range map[string]string{"--type": request.ObjectType, "--prefix": request.Prefix, "--operator": request.Operator} {
+		if begin := strings.TrimRight(text, "*%"); begin != text {
+			a.note("%s has no wildcards; this lists what begins with it: %s", flag, a.commandLine("list", "--prefix", secret.Quote(begin)))
+			return
+		}
+	}
+	if a.hintAtOperator(ctx, s, request) || request.ObjectType == "" || request.ObjectID != "" {
+		return
+	}
+	wanted := trim(request.ObjectType)
+	for lock, err := range s.List(ctx, applock.ListRequest{PageSize: applock.MaxPageSize}) {
+		if other := lock.Object.Type; err == nil && strings.EqualFold(other, wanted) && other != wanted {
+			a.note("nothing of type %s, but of %s: upper and lower case are different types", table.Printable(wanted), table.Printable(other))
+		} else if err == nil {
+			continue
+		}
+		return
+	}
+}
+
+// otherCase says on stderr that a holder's name differs from the given one only in case.
+func (a *app) otherCase(given, holder string) {
+	if given = trim(given); given != holder && strings.EqualFold(given, holder) {
+		a.note("%s holds it, and not %s: upper and lower case are different operators", table.Printable(holder), table.Printable(given))
+	}
 }
 
 // hintAtOperator suggests on stderr operators whose names differ from the given one only in case, and reports whether there are any. It

@@ -40,7 +40,7 @@ object on a line of its own.`,
   applockctl viewers --type customer --department sales --output json`,
 		RunE: body(func(ctx context.Context, _ []string) error {
 			if object != "" {
-				one, err := applock.ParseObject(object)
+				one, err := parseObject(object)
 				if err != nil {
 					return fmt.Errorf("viewers: %w", err)
 				}

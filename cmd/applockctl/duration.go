@@ -38,7 +38,7 @@ func parseDuration(text string) (time.Duration, error) {
 	case errors.Is(err, span.ErrTooLong):
 		return 0, fmt.Errorf("at most %s", span.Format(applock.MaxTTL))
 	case err != nil:
-		return 0, err
+		return 0, fmt.Errorf("%w; at least 1s", err)
 	case parsed < time.Second:
 		return 0, errors.New("at least 1s")
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/applock/applock/applock/open"
 	"github.com/applock/applock/cmd/applockctl/internal/watch"
 	"github.com/applock/applock/cmd/internal/secret"
+	"github.com/applock/applock/internal/db"
 )
 
 // The exit codes, which scripts rely on.
@@ -110,6 +111,13 @@ func (a *app) finish(command *cobra.Command, err error) int {
 
 // withVariable adds to cobra's error about a missing flag the environment variable that can replace it. Cobra's error has no type.
 func withVariable(text string) string {
+	if group := regexp.MustCompile(`^if any flags in the group \[(.+)\] (?:are set they must all be set; missing|are set none of the others can be;) \[(.+)\]`).FindStringSubmatch(text); group != nil {
+		together := "--" + strings.Join(strings.Fields(group[1]), ", --")
+		if strings.Contains(text, "must all be set") {
+			return together + " go together: --" + strings.Join(strings.Fields(group[2]), ", --") + " is missing"
+		}
+		return together + " exclude each other: leave all but one out"
+	}
 	if strings.HasPrefix(text, "required flag") && (strings.Contains(text, `"operator"`) || strings.Contains(text, `"by"`)) {
 		return text + "; $" + operatorVariable + " may say who you are"
 	}
@@ -213,6 +221,10 @@ func (a *app) explain(ctx context.Context, operation string, s session, err erro
 		return fmt.Errorf("%s: %w", operation, err)
 	case errors.Is(err, applock.ErrSchema):
 		return a.explainSchema(ctx, operation, s, err)
+	case errors.Is(err, applock.ErrPrivilege) && reason == nil:
+		return a.explainPrivilege(ctx, operation, s, err)
+	case errors.Is(err, applock.ErrBusy) && errors.Is(err, db.ErrFileBusy) && reason != nil:
+		return fmt.Errorf("%s: %w: %w", operation, db.ErrFileBusy, reason)
 	case errors.Is(err, applock.ErrUnreachable) && reason == nil:
 		return explainFile(operation, s.dsn, err)
 	case reason == nil:
@@ -242,6 +254,10 @@ func (a *app) explainSchema(ctx context.Context, operation string, s session, er
 		finding := status.Findings[i]
 		return fmt.Errorf("%s: applock in %s is damaged: %s %s; see all with: %s, and %s",
 			operation, where, finding.Name, finding.Problem, a.commandLine("migrate", "status"), a.wayOut(finding))
+	}
+	if errors.Is(err, applock.ErrPrivilege) {
+		return fmt.Errorf("%s: applock in %s is missing or damaged, and this account may not see which; the account that migrates does, with: %s",
+			operation, where, a.commandLine("migrate", "status"))
 	}
 	// The hint at another schema is optional, so an error of the search is dropped.
 	if schemas, _ := migrate.Schemas(ctx, s.Client); len(schemas) > 0 {
@@ -274,7 +290,7 @@ func explainFile(operation, dsn string, err error) error {
 // commandLine returns a command for the same database, complete but for the password.
 func (a *app) commandLine(args ...string) string {
 	words := []string{program}
-	if a.dsnFlag.Changed {
+	if a.dsnFlag != nil && a.dsnFlag.Changed {
 		words = append(words, "--dsn", secret.Quote(redactDSN(a.dsn)))
 	}
 	if a.schema != "" {

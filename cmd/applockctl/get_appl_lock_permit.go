@@ -9,7 +9,7 @@ import (
 )
 
 func (a *app) getPermit(ctx context.Context, text string, request applock.GetPermitRequest) error {
-	object, err := applock.ParseObject(text)
+	object, err := parseObject(text)
 	if err != nil {
 		return fmt.Errorf("get: %w", err)
 	}

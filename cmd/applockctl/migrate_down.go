@@ -9,6 +9,7 @@ import (
 
 	"github.com/applock/applock/applock"
 	"github.com/applock/applock/applock/migrate"
+	"github.com/applock/applock/cmd/internal/secret"
 )
 
 const forceHelp = "continue although locks are live"
@@ -20,13 +21,18 @@ func (a *app) migrateDownCommand() *cobra.Command {
 		Short: "Undo the newest step",
 		Long: `Undoes the newest applied step and prints it. Undoing the first step drops the tables with all locks. Other
 steps keep the locks, but programs may be unable to renew or release them until "migrate up". While locks
-are live it undoes nothing, with exit code 1, unless --force is given.
+are live it undoes nothing, with exit code 1, unless --force is given. Rights end with the procedures: stderr
+has the commands that grant them after the next "migrate up".
 
 --timeout bounds only connecting: a migration may have to wait for another one. Ctrl-C ends the wait.`,
 		Example: `  applockctl migrate down`,
 		RunE: body(func(ctx context.Context, _ []string) error {
 			return migrating(ctx, a, "migrate down", request, migrate.Down, func(_ context.Context, _ session, undone migrate.DownResult) error {
-				return a.printDone(answersOf(undone.Steps, outcomeUndone), "nothing to do, no step is applied")
+				if err := a.printDone(answersOf(undone.Steps, outcomeUndone), "nothing to do, no step is applied"); err != nil {
+					return err
+				}
+				a.tellLost("migrate down", undone.Steps, undone.Lost)
+				return nil
 			})
 		}),
 	}
@@ -75,8 +81,26 @@ func (a *app) migrateGoto(ctx context.Context, request migrate.GotoRequest) erro
 			}
 			answers = answersOfApplied(done.Steps, all)
 		}
-		return a.printDone(answers, "nothing to do, the database is at this step already")
+		if err := a.printDone(answers, "nothing to do, the database is at this step already"); err != nil {
+			return err
+		}
+		if done.Undone {
+			a.tellLost("migrate goto", done.Steps, done.Lost)
+		}
+		return nil
 	})
+}
+
+// tellLost prints the commands that grant what accounts have lost with the procedures.
+func (a *app) tellLost(operation string, undone []migrate.Migration, lost migrate.LostRoles) {
+	if !lost.Known && len(undone) > 0 {
+		a.complain("%s: %s: programs have lost their rights to what was removed, and this account may not read which; \"migrate up\" grants none: "+
+			"then an administrator finds those that had more with: %s", program, operation, a.commandLine("verify"))
+	}
+	for _, role := range lost.Roles {
+		a.complain("%s: %s: %s, as %s, has lost rights; after \"migrate up\" grant them with: %s", program, operation, oneLine(role.To), role.Role,
+			a.commandLine("grant", "--to", secret.Quote(role.To), "--as", role.Role))
+	}
 }
 
 func (a *app) migrateUninstallCommand() *cobra.Command {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 
 	"github.com/spf13/cobra"
 
@@ -15,6 +16,14 @@ func someObjects(_ *cobra.Command, args []string) error {
 		return errNoObject
 	}
 	return nil
+}
+
+// parseObject also reads an object in quotes, as tables print one with characters that cannot be seen.
+func parseObject(text string) (applock.Object, error) {
+	if plain, err := strconv.Unquote(text); err == nil && text[0] == '"' {
+		text = plain
+	}
+	return applock.ParseObject(text)
 }
 
 var errNoObject = errors.New("the object is missing: write it as TYPE:ID, such as customer:42")
@@ -33,7 +42,7 @@ func (a *app) eachObject(ctx context.Context, verb string, texts []string, like 
 	objects := make([]applock.Object, len(texts))
 	for i, text := range texts {
 		var err error
-		if objects[i], err = applock.ParseObject(text); err != nil {
+		if objects[i], err = parseObject(text); err != nil {
 			return fmt.Errorf("%s: %w", verb, err)
 		}
 	}

@@ -91,6 +91,8 @@ type printer struct {
 	// quiet suppresses the titles of an empty table.
 	quiet   bool
 	records int
+	// more is true if a limit has left out records.
+	more bool
 	// printed has the first records in words, for the error of an output that fails.
 	printed []string
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -76,6 +77,9 @@ func (a *app) release(ctx context.Context, texts []string, request applock.Relea
 		outcome, err := s.Release(ctx, request)
 		if err == nil {
 			answer.Outcome = outcome
+		}
+		if held, is := errors.AsType[*applock.HeldError](err); is {
+			a.otherCase(request.Key.Operator, held.Holder.Owner.Operator)
 		}
 		return &answer, a.refused(&answer, err)
 	})

@@ -303,7 +303,14 @@ func noSuchCommand(command *cobra.Command, args []string) error {
 		return nil
 	}
 	command.SuggestionsMinimumDistance = 2
-	return &unknownCommandError{word: args[0], parent: command.CommandPath(), similar: command.SuggestionsFor(args[0])}
+	similar := command.SuggestionsFor(args[0])
+	if command.Name() == "completion" { // its commands are shells: all are of interest
+		similar = nil
+		for _, child := range command.Commands() {
+			similar = append(similar, child.Name())
+		}
+	}
+	return &unknownCommandError{word: args[0], parent: command.CommandPath(), similar: similar}
 }
 
 func oneObject(command *cobra.Command, args []string) error {
@@ -355,6 +362,10 @@ func (a *app) call(ctx context.Context, operation string, run func(context.Conte
 	dsn, err := a.database()
 	if err != nil {
 		return fmt.Errorf("%s: %w", operation, err)
+	}
+	if dsn == "sqlite::memory:" {
+		const reason = "is a database in memory, which ends with this command: name a file, such as sqlite:applock.db"
+		return fmt.Errorf("%s: %w", operation, &applock.InvalidError{Argument: "dsn", Reason: reason})
 	}
 	client, err := open.ByDSN(ctx, dsn, open.Config{Schema: a.schema, ConnectTimeout: time.Duration(a.timeout), Logger: a.counted})
 	if err != nil {

@@ -119,7 +119,7 @@ func oneCommand(command *cobra.Command, args []string) error {
 
 // check validates the job and fills in its defaults.
 func (j *job) check(text string) error {
-	object, err := applock.ParseObject(text)
+	object, err := parseObject(text)
 	if err != nil {
 		return fmt.Errorf("run: %w", err)
 	}
@@ -146,6 +146,9 @@ func (j *job) checkGrace() error {
 	}
 	if j.grace == 0 {
 		j.grace = min(usualGrace, longest)
+	}
+	if j.grace > longest && longest < time.Second {
+		return &applock.InvalidError{Argument: "--grace", Reason: "is given, so " + of + " must be at least 3s: leave --grace out, and it is a third of " + of}
 	}
 	if j.grace > longest {
 		reason := fmt.Sprintf("must be at most %s, a third of %s", longest.Truncate(time.Second), of)

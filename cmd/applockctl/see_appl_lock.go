@@ -69,7 +69,7 @@ If the type's policy has no presence, nothing is recorded, and no viewer is list
 }
 
 func (a *app) see(ctx context.Context, text string, request applock.SeeRequest) error {
-	object, err := applock.ParseObject(text)
+	object, err := parseObject(text)
 	if err != nil {
 		return fmt.Errorf("see: %w", err)
 	}

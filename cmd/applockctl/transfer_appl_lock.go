@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 
 	"github.com/spf13/cobra"
 
@@ -65,6 +66,9 @@ func (a *app) transfer(ctx context.Context, texts []string, request applock.Tran
 		if err == nil {
 			answer.grantedTo(grant)
 			answer.FormerHolder = trim(request.From)
+		}
+		if held, is := errors.AsType[*applock.HeldError](err); is {
+			a.otherCase(request.From, held.Holder.Owner.Operator)
 		}
 		return answer, answer.refused(err)
 	})

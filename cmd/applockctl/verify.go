@@ -49,7 +49,8 @@ func (a *app) verifyCommand() *cobra.Command {
 		Short: "Check a live installation from end to end",
 		Long: `Checks everything that programs rely on, and prints one line for each check: OK, NOTE for what is good to
 know, or FAILED with the command that mends it. The exit code is 1 if something has FAILED. Run it as the
-account that migrates; what another account may not see is a NOTE.
+account that migrates; what another account may not see is a NOTE. With --look-only it fails as an account
+that may not see the steps: an alert must not be silent because it sees nothing.
 
 It compares steps, tables, indexes, the text of procedures, the accounts that they run as (no superuser, and
 none that can write on a read-only server), rights that nobody should have, and the grants of each role. On
@@ -93,7 +94,7 @@ func (v *verifier) run(ctx context.Context, s session) error {
 
 func (v *verifier) make(ctx context.Context, check check) error {
 	if check.ofInstalled && !v.installed {
-		v.note(check.name, notInstalled)
+		v.note(check.name, v.unknown())
 		return nil
 	}
 	err := check.look(ctx)
@@ -101,6 +102,8 @@ func (v *verifier) make(ctx context.Context, check check) error {
 	case err == nil:
 	case errors.Is(err, errors.ErrUnsupported):
 		v.note(check.name, "not checked on "+v.product)
+	case check.name == "steps" && errors.Is(err, applock.ErrPrivilege):
+		v.hideSteps()
 	case check.hidden != "" && errors.Is(err, applock.ErrPrivilege):
 		v.note(check.name, check.hidden)
 	case ctx.Err() != nil, noAnswer(err):
@@ -109,6 +112,33 @@ func (v *verifier) make(ctx context.Context, check check) error {
 		v.fail(check.name, "cannot be checked: "+err.Error())
 	}
 	return nil
+}
+
+// hideSteps reports the checks that need an account which may see the steps. With --look-only, for an alert, that is a failure: otherwise an
+// alert with the wrong account would never sound.
+func (v *verifier) hideSteps() {
+	v.stepsHidden = true
+	if v.looksOnly {
+		v.fail("steps", strings.Replace(mayNotSee, "not checked", "cannot be checked", 1))
+	} else {
+		v.note("steps", mayNotSee)
+	}
+	for _, part := range parts() {
+		v.note(string(part), mayNotSee)
+	}
+}
+
+// unknown says why a check that needs an installation is not made.
+func (v *verifier) unknown() string {
+	if v.stepsHidden {
+		return mayNotSee
+	}
+	return notInstalled
+}
+
+// parts are the parts of an installation that are compared with the steps.
+func parts() []migrate.Part {
+	return []migrate.Part{migrate.PartTables, migrate.PartRoutines, migrate.PartViews, migrate.PartOwners, migrate.PartRights}
 }
 
 // noAnswer reports whether the server gave no answer to judge.
@@ -129,6 +159,8 @@ type verifier struct {
 	product string
 	// installed is true if the schema is there, readOnly if the server accepts no changes.
 	installed, readOnly bool
+	// stepsHidden is true if the account may not read which steps are applied.
+	stepsHidden bool
 	// missing lists the incomplete roles. blind is true if the account may not read them.
 	missing    migrate.MissingGrantsResult
 	missingErr error
@@ -150,7 +182,7 @@ type check struct {
 func (v *verifier) checks() []check {
 	return []check{
 		{name: "surroundings", look: v.surroundings}, // first, because a replica or a lost node explains the rest
-		{name: "steps", look: v.status, hidden: mayNotSee},
+		{name: "steps", look: v.status},
 		{name: "contract", look: v.contract, ofInstalled: true},
 		{name: "grants", look: v.grants},
 		{name: "purge", look: v.purge, ofInstalled: true, hidden: "not checked: this account may not read the table appl_lock"},
@@ -213,7 +245,7 @@ func (v *verifier) status(ctx context.Context) error {
 		return nil
 	}
 	v.findings(status.Findings)
-	for _, part := range []migrate.Part{migrate.PartTables, migrate.PartRoutines, migrate.PartViews, migrate.PartOwners, migrate.PartRights} {
+	for _, part := range parts() {
 		if !slices.ContainsFunc(status.Findings, func(f migrate.Finding) bool { return f.Part == part }) {
 			v.good(part, status.Compared)
 		}

@@ -1,6 +1,10 @@
 package db
 
-import "strings"
+import (
+	"errors"
+	"net/url"
+	"strings"
+)
 
 // IsURL reports whether a DSN is a URL whose only @ ends the user part. With another @, a piece of the password would be taken for the host
 // or the database, and appear in errors and in DNS queries.
@@ -13,4 +17,16 @@ func IsURL(dsn string) bool {
 		rest = rest[end+1:]
 	}
 	return found && !strings.Contains(scheme, ":") && !strings.Contains(rest, "@")
+}
+
+// ParseURL parses a DSN of which no part but the user part can be a piece of the password. So an error may quote options and hosts.
+func ParseURL(dsn string) (*url.URL, error) {
+	parsed, err := url.Parse(dsn)
+	switch {
+	case err != nil:
+		return nil, err
+	case !IsURL(dsn), parsed.Fragment != "", parsed.User == nil && strings.Contains(parsed.Host, ":") && parsed.Port() == "":
+		return nil, errors.New("is no URL of a database")
+	}
+	return parsed, nil
 }

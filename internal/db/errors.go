@@ -130,6 +130,12 @@ func productOf(answer error) string {
 	return ""
 }
 
+// The reasons of SQLite's errors, which are not those of a server.
+var (
+	ErrFileRights = errors.New("the file cannot be written: give this account write permission on it and on its directory; readers need it, too")
+	ErrFileBusy   = errors.New("other processes keep writing to the file, which takes one writer at a time: try again")
+)
+
 // NotSent returns the error of a call that had no connection yet. An unknown outcome becomes KindUnreachable, since nothing was sent. Once
 // ctx has ended, the error says why.
 func NotSent(ctx context.Context, err error) error {

@@ -86,10 +86,13 @@ func (r Role) Visible() []View {
 	return visible
 }
 
-// RoleWith returns the first role with the right to an operation, to one of its forms, or to a view; empty for other names.
+// RoleWith returns the role with the fewest rights that has the one to an operation, to one of its forms, or to a view; empty for other names.
 func RoleWith(name string) Role {
-	if roles := RolesWith(name); len(roles) > 0 {
-		return roles[0]
+	roles := RolesWith(name)
+	for _, role := range []Role{Auditor, Operator, Janitor, Administrator, Supervisor} {
+		if slices.Contains(roles, role) {
+			return role
+		}
 	}
 	return ""
 }

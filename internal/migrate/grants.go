@@ -45,6 +45,11 @@ type Lack struct {
 // Lacks returns the grantees with an incomplete role, in their order. One form of an operation suffices, unless the grantee has both forms
 // of another: on MySQL and MariaDB a recreated procedure has lost its grants.
 func Lacks(rights []Right) []Lack {
+	return slices.DeleteFunc(held(rights), func(role Lack) bool { return role.Operations == nil })
+}
+
+// held returns the roles of all grantees, in their order, with what is missing of each.
+func held(rights []Right) []Lack {
 	granted := map[string][]string{}
 	var grantees []string
 	for _, right := range rights {
@@ -54,15 +59,23 @@ func Lacks(rights []Right) []Lack {
 		granted[right.Grantee] = append(granted[right.Grantee], right.Name)
 	}
 	slices.Sort(grantees)
-	var lacks []Lack
+	var held []Lack
 	for _, grantee := range grantees {
 		for _, role := range rolesOf(granted[grantee]) {
-			if missing := missing(role, granted[grantee]); missing != nil {
-				lacks = append(lacks, Lack{Grantee: grantee, Role: role, Operations: missing})
-			}
+			held = append(held, Lack{Grantee: grantee, Role: role, Operations: missing(role, granted[grantee])})
 		}
 	}
-	return lacks
+	return held
+}
+
+// Lost returns the roles that grantees had and have no more, or only in part.
+func Lost(before, after []Right) []Lack {
+	has := held(after)
+	return slices.DeleteFunc(held(before), func(was Lack) bool {
+		return slices.ContainsFunc(has, func(is Lack) bool {
+			return is.Grantee == was.Grantee && is.Role == was.Role && (is.Operations == nil || was.Operations != nil)
+		})
+	})
 }
 
 // rolesOf infers the roles of a grantee from its routines. A supervisor does not count as an operator as well, and neither of them as an
@@ -72,8 +85,11 @@ func rolesOf(routines []string) []db.Role {
 		return slices.ContainsFunc(routines, func(name string) bool { return name == role.Anchor() || name == role.Anchor()+"_row" })
 	}
 	var roles []db.Role
+	if !has(db.Operator) && !has(db.Supervisor) && seesAsOperator(routines) {
+		roles = append(roles, db.Operator)
+	}
 	for _, role := range []db.Role{db.Supervisor, db.Operator, db.Auditor} {
-		if has(role) {
+		if has(role) && len(roles) == 0 {
 			roles = append(roles, role)
 			break
 		}
@@ -84,6 +100,14 @@ func rolesOf(routines []string) []db.Role {
 		}
 	}
 	return roles
+}
+
+// seesAsOperator reports whether a grantee has the views of an operator, and not the one more of an auditor. On MySQL and MariaDB the views keep
+// their grants when procedures are dropped.
+func seesAsOperator(routines []string) bool {
+	return !slices.ContainsFunc(db.Views(), func(view db.View) bool {
+		return slices.Contains(routines, view.Name) != db.Operator.MaySee(view)
+	})
 }
 
 func missing(role db.Role, routines []string) []string {

@@ -150,7 +150,7 @@ func Up(ctx context.Context, target Target, to int64) ([]Migration, error) {
 		}
 		version, versionErr := provider.GetDBVersion(ctx)
 		if versionErr != nil || version < partial.Failed.Source.Version {
-			return nil, err
+			return nil, fmt.Errorf("%s: %w", path.Base(partial.Failed.Source.Path), target.Interpret(ctx, partial.Err))
 		}
 		done = append(done, partial.Applied...)
 	}
@@ -227,6 +227,9 @@ func downTo(
 	}
 	if target.UndoesDDL {
 		if err := undo(ctx, target, undoing, follows); err != nil {
+			if named := refuseDependents(ctx, target); errors.Is(named, ErrDependents) {
+				return nil, fmt.Errorf("%w (%w)", named, err)
+			}
 			return nil, err
 		}
 		return undoing, nil

@@ -281,7 +281,11 @@ COMMENT ON TYPE inquire_appl_lock_answer IS 'The answer of inquire_appl_lock_row
 -- Statistics tell the planner that the table is small: then it reads the table without its index, which is cheaper.
 ANALYZE appl_lock_policy, appl_lock_fence;
 
-SELECT set_config('search_path', current_setting('applock.caller_search_path'), true);
+-- +goose StatementBegin
+DO $$ BEGIN
+    PERFORM set_config('search_path', current_setting('applock.caller_search_path'), true);
+END $$;
+-- +goose StatementEnd
 
 -- +goose Down
 -- +goose StatementBegin

@@ -4320,7 +4320,11 @@ COMMENT ON FUNCTION transfer_appl_locks(text, text, text, text, bigint, text, te
 REVOKE ALL ON FUNCTION transfer_appl_locks(text, text, text, text, bigint, text, text, text, text, bigint, text) FROM PUBLIC;
 -- +goose StatementEnd
 
-SELECT set_config('search_path', current_setting('applock.caller_search_path'), true);
+-- +goose StatementBegin
+DO $$ BEGIN
+    PERFORM set_config('search_path', current_setting('applock.caller_search_path'), true);
+END $$;
+-- +goose StatementEnd
 
 -- +goose Down
 -- +goose StatementBegin
@@ -4393,4 +4397,8 @@ DROP FUNCTION IF EXISTS appl_lock_number;
 DROP FUNCTION IF EXISTS appl_lock_text;
 DROP FUNCTION IF EXISTS appl_lock_has_control;
 
-SELECT set_config('search_path', current_setting('applock.caller_search_path'), true);
+-- +goose StatementBegin
+DO $$ BEGIN
+    PERFORM set_config('search_path', current_setting('applock.caller_search_path'), true);
+END $$;
+-- +goose StatementEnd

@@ -9,6 +9,7 @@ import (
 	"os"
 	"regexp"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/applock/applock/applock"
 )
@@ -55,7 +56,11 @@ func DSNOfFile(path string) (dsn string, err error) {
 	}
 	lines := bufio.NewScanner(file)
 	lines.Scan()
-	if dsn = strings.TrimSpace(lines.Text()); dsn == "" && lines.Err() == nil {
+	dsn = strings.TrimSpace(strings.TrimPrefix(lines.Text(), "\ufeff")) // the byte order mark of editors on Windows
+	if !utf8.ValidString(dsn) {
+		return "", fmt.Errorf("%s is not UTF-8: save it as UTF-8", path)
+	}
+	if dsn == "" && lines.Err() == nil {
 		return "", fmt.Errorf("%s has no DSN in its first line", path)
 	}
 	return dsn, lines.Err()

@@ -9,6 +9,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"net/url"
 	"strings"
 	"time"
@@ -72,6 +73,9 @@ func Open(ctx context.Context, dsn string, connectTimeout time.Duration) (*pgxpo
 	if !db.IsURL(dsn) {
 		return nil, errNotDSN
 	}
+	if err := checkOptions(dsn); err != nil {
+		return nil, err
+	}
 	config, err := pgxpool.ParseConfig(dsn)
 	if err != nil {
 		return nil, parseError(dsn, err)
@@ -99,30 +103,40 @@ func (d *Driver) Owned() *Driver {
 	return &owned
 }
 
-// parseError passes on the message of pgx, unless that could repeat a piece of the password. In a DSN without @, the text in the place of
-// the port may be one.
+// parseError returns pgx's reason without the DSN, unless the reason could quote a piece of the password.
 func parseError(dsn string, err error) error {
-	parsed, urlErr := url.Parse(dsn)
+	parsed, urlErr := db.ParseURL(dsn)
 	if urlErr != nil || parsed.User == nil && strings.Contains(parsed.Host, ":") {
 		return errNotDSN
 	}
-	if _, has := parsed.User.Password(); has {
+	if _, queryErr := url.ParseQuery(parsed.RawQuery); queryErr != nil {
 		return errNotDSN
 	}
-	options, queryErr := url.ParseQuery(parsed.RawQuery)
-	if queryErr != nil {
+	text := err.Error()
+	return errors.New("cannot be used: " + text[strings.LastIndex(text, "`: ")+len("`: "):])
+}
+
+// checkOptions refuses a misspelt option. pgx would send it to the server as a setting, and connect without TLS meanwhile.
+func checkOptions(dsn string) error {
+	parsed, err := url.Parse(dsn)
+	if err != nil {
 		return errNotDSN
 	}
-	for option := range options {
-		if strings.Contains(strings.ToLower(option), "password") { // also sslpassword
-			return errNotDSN
+	for option := range parsed.Query() {
+		plain := strings.NewReplacer("-", "", "_", "").Replace(strings.ToLower(option))
+		for _, known := range []string{
+			"sslmode", "sslrootcert", "sslcert", "sslkey", "connect_timeout", "application_name", "target_session_attrs", "passfile", "servicefile",
+		} {
+			if plain == strings.ReplaceAll(known, "_", "") && option != known {
+				return fmt.Errorf("has the unknown option %s: write %s", option, known)
+			}
 		}
 	}
-	return err
+	return nil
 }
 
 var errNotDSN = errors.New("is not postgres://USER:PASSWORD@HOST:PORT/DATABASE with known options; " +
-	"write special characters of the password as %XX, such as @ as %40 and / as %2F")
+	"write special characters of the password as %XX, such as @ as %40 and / as %2F, and an IPv6 address as [::1]")
 
 // Close closes the pool if it is Owned, and the connections of the renewals.
 func (d *Driver) Close() error {

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"os"
 	"strings"
 	"sync"
 	"time"
@@ -22,7 +23,7 @@ import (
 )
 
 const (
-	// busyLimit is how long an operation waits for other writers of the file.
+	// busyLimit is how long an operation waits for other writers of the file, unless the driver is more Patient.
 	busyLimit = 5 * time.Second
 	// busyTimeout is how long SQLite itself waits. No context can interrupt that, so it is brief, and the driver retries.
 	busyTimeout = 50 * time.Millisecond
@@ -40,6 +41,8 @@ type Driver struct {
 	// path is Open's file; empty for a caller's handle and in memory.
 	path  string
 	close func() error
+	// patience is how long an operation waits for other writers.
+	patience time.Duration
 }
 
 var (
@@ -51,7 +54,7 @@ var (
 func New(handle *sql.DB) *Driver {
 	client := newPrepared(handle)
 	closing := func() error { client.close(); return nil }
-	return &Driver{handle: handle, client: client, pooled: true, turn: make(chan struct{}, 1), close: closing}
+	return &Driver{handle: handle, client: client, pooled: true, turn: make(chan struct{}, 1), close: closing, patience: busyLimit}
 }
 
 // Open returns a driver for the file of a DSN such as sqlite:applock.db. Only migrating creates the file, so that a mistyped name is an
@@ -85,6 +88,13 @@ func Open(dsn string) (*Driver, error) {
 	return driver, nil
 }
 
+// Patient returns a driver that waits longer for other writers of the file: until the context of a call ends, or for this long.
+func (d *Driver) Patient(patience time.Duration) *Driver {
+	same := *d
+	same.patience = max(busyLimit, patience)
+	return &same
+}
+
 // openFile opens a file in a mode of https://www.sqlite.org/uri.html: rw does not create it, rwc does.
 func openFile(path string, timeout time.Duration, mode string) (*sql.DB, error) {
 	escaped := (&url.URL{Path: path}).EscapedPath()
@@ -94,7 +104,7 @@ func openFile(path string, timeout time.Duration, mode string) (*sql.DB, error) 
 	if err != nil {
 		return nil, err
 	}
-	return sql.OpenDB(patientConnector{plain.Driver(), dsn}), plain.Close()
+	return sql.OpenDB(patientConnector{plain.Driver(), dsn, path}), plain.Close()
 }
 
 // patientConnector retries while others keep the file busy. A connection's first statement, which switches to the write-ahead log, fails
@@ -102,6 +112,7 @@ func openFile(path string, timeout time.Duration, mode string) (*sql.DB, error) 
 type patientConnector struct {
 	driver driver.Driver
 	dsn    string
+	path   string
 }
 
 // Driver implements driver.Connector.
@@ -110,14 +121,46 @@ func (c patientConnector) Driver() driver.Driver { return c.driver }
 // Connect implements driver.Connector.
 func (c patientConnector) Connect(ctx context.Context) (driver.Conn, error) {
 	for limit := time.Now().Add(busyLimit); ; {
+		before, _ := os.Stat(c.path) // none in memory, and none before the file is created
 		conn, err := c.driver.Open(c.dsn)
 		var refusal *sqlite.Error
 		busy := errors.As(err, &refusal) && refusal.Code()&0xff == sqlite3.SQLITE_BUSY
 		if !busy || ctx.Err() != nil || time.Now().After(limit) {
+			if client, known := conn.(fileClient); known && err == nil && before != nil {
+				return fileConn{client, c.path, before}, nil
+			}
 			return conn, err
 		}
 		time.Sleep(time.Millisecond)
 	}
+}
+
+// fileClient is what database/sql uses of a connection.
+type fileClient interface {
+	driver.Conn
+	driver.ConnBeginTx
+	driver.ConnPrepareContext
+	driver.ExecerContext
+	driver.Pinger
+	driver.QueryerContext
+	driver.SessionResetter
+	driver.Validator
+}
+
+// fileConn is a connection to the file that a path named when it was opened.
+type fileConn struct {
+	fileClient
+	path string
+	file os.FileInfo
+}
+
+// ResetSession gives the connection up if another file has the name now, as after a restore. Otherwise two programs could hold one lock, each in
+// a file of its own.
+func (c fileConn) ResetSession(ctx context.Context) error {
+	if now, err := os.Stat(c.path); err != nil || !os.SameFile(c.file, now) {
+		return driver.ErrBadConn
+	}
+	return c.fileClient.ResetSession(ctx)
 }
 
 // Close closes the handle if Open made it.
@@ -159,7 +202,7 @@ func (d *Driver) queries() *queries.Queries {
 	return queries.New(d.client)
 }
 
-// withBusyRetry retries an operation while other writers keep the file busy, until busyLimit or the end of ctx. Each statement is brief and
+// withBusyRetry retries an operation while other writers keep the file busy, until its patience or ctx ends. Each statement is brief and
 // runs to its end, so no outcome is unknown. Inside a transaction it does not retry: only the end of the transaction helps.
 func withBusyRetry[T any](ctx context.Context, d *Driver, operation func(context.Context, *Driver) (T, error)) (T, error) {
 	run := func() (T, error) {
@@ -169,7 +212,7 @@ func withBusyRetry[T any](ctx context.Context, d *Driver, operation func(context
 	if !d.pooled {
 		return run()
 	}
-	result, err := retryWhileBusy(ctx, run)
+	result, err := retryWhileBusy(ctx, d.patience, run)
 	if ended := ctx.Err(); ended != nil && errors.Is(err, ended) {
 		err = db.NotFree(ctx, err, db.AllInUse(d.handle))
 	}
@@ -203,10 +246,10 @@ func (d *Driver) enter(ctx context.Context) (leave func(), err error) {
 	}
 }
 
-// retryWhileBusy retries run while the file is busy, until busyLimit or the end of ctx. A busy run must be brief and change nothing.
-func retryWhileBusy[T any](ctx context.Context, run func() (T, error)) (T, error) {
+// retryWhileBusy retries run while the file is busy, until patience or ctx ends. A busy run must be brief and change nothing.
+func retryWhileBusy[T any](ctx context.Context, patience time.Duration, run func() (T, error)) (T, error) {
 	var none T
-	for limit := time.Now().Add(busyLimit); ; {
+	for limit := time.Now().Add(patience); ; {
 		result, err := run()
 		if db.KindOf(err) != db.KindBusy || time.Now().After(limit) {
 			return result, err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 
@@ -31,6 +32,12 @@ func (d *Driver) interpretError(ctx context.Context, err error) error {
 		if _, statErr := os.Stat(d.path); errors.Is(statErr, fs.ErrNotExist) {
 			return &db.Error{Kind: db.KindSchema, Err: statErr} // it says more than SQLite's
 		}
+	}
+	switch kind {
+	case db.KindBusy:
+		err = fmt.Errorf("%w: %w", db.ErrFileBusy, err)
+	case db.KindPrivilege:
+		err = fmt.Errorf("%w: %w", db.ErrFileRights, err)
 	}
 	return &db.Error{Kind: kind, Err: err}
 }

@@ -32,7 +32,7 @@ func (d *Driver) tx(ctx context.Context, long bool, operations func(*Driver) err
 	defer client.close()
 	single := *d
 	single.client, single.pooled = client, false
-	if _, err := retryWhileBusy(ctx, func() (struct{}, error) { return struct{}{}, single.run(ctx, "BEGIN IMMEDIATE") }); err != nil {
+	if _, err := retryWhileBusy(ctx, d.patience, func() (struct{}, error) { return struct{}{}, single.run(ctx, "BEGIN IMMEDIATE") }); err != nil {
 		return err
 	}
 	if long {
@@ -48,7 +48,7 @@ func (d *Driver) tx(ctx context.Context, long bool, operations func(*Driver) err
 		return err
 	}
 	// Without a write-ahead log, readers can delay a commit. It can be repeated.
-	_, err = retryWhileBusy(ctx, func() (struct{}, error) { return struct{}{}, single.run(ctx, "COMMIT") })
+	_, err = retryWhileBusy(ctx, d.patience, func() (struct{}, error) { return struct{}{}, single.run(ctx, "COMMIT") })
 	committed = err == nil
 	return err
 }

@@ -16,8 +16,8 @@ func TestDuration(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{
-		"":      "write a number and a unit, d, h, m or s, such as 7d, 36h, 90s or 1d12h",
-		"7":     "write a number and a unit, d, h, m or s, such as 7d, 36h, 90s or 1d12h",
+		"":      "write a number and a unit, d, h, m or s, such as 7d, 36h, 90s or 1d12h; at least 1s",
+		"7":     "write a number and a unit, d, h, m or s, such as 7d, 36h, 90s or 1d12h; at least 1s",
 		"0s":    "at least 1s",
 		"0d0h":  "at least 1s",
 		"3651d": "at most 3650d",

@@ -77,7 +77,8 @@ the file that APPLOCK_DSN_FILE names. There is no default, but the demo needs no
   db2://USER:PASSWORD@HOST:PORT/DATABASE       Db2, in a program built by "make build-db2"
 Run "applockctl migrate up" first. Other users of the host can see command lines: keep a password in
 APPLOCK_DSN, or in the file that APPLOCK_DSN_FILE names, and let nobody else read that file. PostgreSQL's
-~/.pgpass and PGPASSFILE work too; the files of MySQL's client do not.
+~/.pgpass and PGPASSFILE work too; the files of MySQL's client do not. TLS with a CA file:
+  postgres://...?sslmode=verify-full&sslrootcert=/PATH/ca.pem  mysql://...?tls=true&ssl-ca=/PATH/ca.pem
 
 APPLOCK_OPERATOR and APPLOCK_DEPARTMENT are the defaults of --operator and --department.
 

@@ -71,7 +71,7 @@ func argumentsFor(t *testing.T, handle *sql.DB, operation db.Operation) []any {
 	mustQuery(t, handle, "CALL announce_appl_lock_waiter_row('customer', ?, 'JDOE', 'CS', ?, NULL)", operation.Name, operation.Name)
 	mustQuery(t, handle, "CALL set_appl_lock_policy_row('customer', NULL, NULL, NULL, 'BOSS', NULL, NULL, NULL, NULL)")
 	if operation.Name == "inbox_appl_locks" {
-		get = mustQuery(t, handle, "CALL transfer_appl_lock_row('customer', ?, 'JDOE', 'JDOE', 'CS', NULL, 'BOSS', 'ill')", operation.Name)
+		get = mustQuery(t, handle, "CALL transfer_appl_lock_row('customer', ?, 'JDOE', 'ASMITH', 'CS', NULL, 'BOSS', 'ill')", operation.Name)
 	}
 	if operation.Name == "see_appl_lock" {
 		get = mustQuery(t, handle, "CALL transfer_appl_lock_row('customer', ?, 'JDOE', 'ASMITH', 'CS', NULL, 'BOSS', 'ill')", operation.Name)

@@ -262,7 +262,7 @@ func TestKeptDefaultTTLIsCheap(t *testing.T) {
 		}
 		for _, call := range []string{
 			"CALL get_appl_lock_row('customer', '1', 'JDOE', NULL, ?, NULL)",
-			"CALL transfer_appl_lock_row('customer', '1', 'JDOE', 'JDOE', NULL, ?, NULL, NULL)",
+			"CALL transfer_appl_lock_row('customer', '1', 'JDOE', 'ASMITH', NULL, ?, NULL, NULL)",
 			"CALL take_appl_lock_row('customer', '1', 'JDOE', NULL, 'why', NULL, ?)",
 		} {
 			given, kept := lookUps(call, 604800), lookUps(call, nil)

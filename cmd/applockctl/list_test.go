@@ -126,14 +126,14 @@ func TestListHintsAtOperator(t *testing.T) {
 func TestReplacedFileIsRead(t *testing.T) {
 	t.Parallel()
 	mine, other := sqliteUser(t), sqliteUser(t)
-	client := testclient.Open(t, mine.dsn, "", nil)
+	client := testclient.Open(t, mine.getenv(dsnVariable), "", nil)
 	object := applock.Object{Type: "job", ID: "1"}
 	if _, err := client.Get(t.Context(), applock.GetRequest{Object: object, Owner: applock.Owner{Operator: "A"}}); err != nil {
 		t.Fatal(err)
 	}
 	other.must(t, "get", "job:1", "--operator", "B")
 	for _, suffix := range []string{"", "-wal", "-shm"} {
-		if err := os.Rename(pathOf(other.dsn)+suffix, pathOf(mine.dsn)+suffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := os.Rename(pathOf(other.getenv(dsnVariable))+suffix, pathOf(mine.getenv(dsnVariable))+suffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			t.Fatal(err)
 		}
 	}

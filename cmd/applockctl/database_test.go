@@ -220,7 +220,7 @@ func TestMissingGrantAndDatabase(t *testing.T) {
 					words = append(words, "--schema", databaseOf(t, dsn))
 				}
 				got := userOf(place).run(t, words...).withoutNotice()
-				got.check(t, exitError, "this account lacks a right; an administrator grants it with: applockctl")
+				got.check(t, exitError, "a privilege is missing, ask the database administrator to grant it")
 				checkHidden(t, got)
 			}
 		}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/applock/applock/applock"
 	"github.com/applock/applock/cmd/internal/secret"
 	"github.com/applock/applock/internal/clients"
 	"github.com/applock/applock/internal/db"
@@ -30,8 +31,8 @@ func (a *app) explainPrivilege(ctx context.Context, operation string, s session,
 		return fmt.Errorf("%s: %s@%s, whose rights the procedures have, lacks one itself; an administrator sees which with: %s: %w",
 			operation, denied[1], denied[2], a.ownersCommand("migrate", "status"), refused.Err)
 	}
-	return fmt.Errorf("%s: this account lacks a right; an administrator grants it with: %s: %w",
-		operation, a.ownersCommand("grant", "--to", secret.Quote(account), "--as", string(role)), refused.Err)
+	return fmt.Errorf("%s: %w: %s: %w",
+		operation, applock.ErrPrivilege, a.ownersCommand("grant", "--to", secret.Quote(account), "--as", string(role)), refused.Err)
 }
 
 // accountOf is the account of the session, as grant takes it; empty where the server does not tell.

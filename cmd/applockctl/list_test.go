@@ -133,6 +133,9 @@ func TestReplacedFileIsRead(t *testing.T) {
 	}
 	other.must(t, "get", "job:1", "--operator", "B")
 	for _, suffix := range []string{"", "-wal", "-shm"} {
+		if err := os.Remove(pathOf(mine.getenv(dsnVariable)) + suffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			t.Fatal(err)
+		}
 		if err := os.Rename(pathOf(other.getenv(dsnVariable))+suffix, pathOf(mine.getenv(dsnVariable))+suffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			t.Fatal(err)
 		}

@@ -45,6 +45,8 @@ func TestOpenRefusesBadDSN(t *testing.T) {
 		"postgres://user@host/db?x=y;password=" + secret + "&sslmode=nonsense",
 		"postgres://user:70000/" + secret, // the host is forgotten
 		"postgres://user:" + secret + "@host/db?connect_timeout=soon",
+		"postgres://user:" + secret + "@host/db?pool_max_conns=" + secret,
+		"postgres://user@host/db?password=" + secret + "&pool_max_conns=" + secret,
 		"mysql://user:" + secret + "%zz@host/db",
 		"mysql://user:" + secret + "/x@host:3306/db",
 		"mysql://user:" + secret + "@host:port/db",

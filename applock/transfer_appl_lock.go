@@ -40,7 +40,7 @@ func (r TransferRequest) params() (db.TransferApplLockParams, error) {
 	object := c.object(r.Object.trim())
 	from := c.text(checkText("From", r.From, MaxOperatorLength))
 	to := c.owner(r.To.trim("To"))
-	c.refuse(to.Operator == from, "To.Operator", "is the present holder: name another operator")
+	c.refuse(to.Operator == from, "To.Operator", "must be another operator than the holder")
 	ttl := c.number(checkTTL(r.TTL))
 	actor, reason := c.texts(checkActor(r.Actor, r.Reason))
 	return db.TransferApplLockParams{

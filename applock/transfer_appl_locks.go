@@ -84,7 +84,7 @@ func (r TransferAllRequest) params() (db.TransferApplLocksParams, error) {
 		DryRunFL:       dryRunFlag(r.DryRun),
 	}
 	to := c.owner(r.To.trim("To"))
-	c.refuse(to.Operator == params.FromOperatorID, "To.Operator", "is the present holder: name another operator")
+	c.refuse(to.Operator == params.FromOperatorID, "To.Operator", "must be another operator than the holder")
 	params.ToOperatorID, params.ToDepartmentID = to.Operator, to.Department
 	params.TTLSeconds = c.number(checkTTL(r.TTL))
 	params.ActorID, params.Reason = c.texts(checkActor(r.Actor, r.Reason))

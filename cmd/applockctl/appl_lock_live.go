@@ -180,24 +180,16 @@ func printRows[T any](s session, p *printer, rows iter.Seq2[T, error], limit int
 
 // hintAtNames says on stderr why a list may be empty: a wildcard, or names in another case.
 func (a *app) hintAtNames(ctx context.Context, s session, request applock.ListRequest) {
-	for flag, text := range map[string]string{"--type": request.ObjectType, "--prefix": request.Prefix, "--operator": request.Operator} {
+	for flag, text := range map[string]string{"--type": request.ObjectType, "--prefix": request.Prefix} { // one of them at most is given
 		if begin := strings.TrimRight(text, "*%"); begin != text {
 			a.note("%s has no wildcards; this lists what begins with it: %s", flag, a.commandLine("list", "--prefix", secret.Quote(begin)))
 			return
 		}
 	}
-	if a.hintAtOperator(ctx, s, request) || request.ObjectType == "" || request.ObjectID != "" {
-		return
+	if strings.ContainsAny(request.Operator, "*%") {
+		a.note("--operator has no wildcards: write one name in full")
 	}
-	wanted := trim(request.ObjectType)
-	for lock, err := range s.List(ctx, applock.ListRequest{PageSize: applock.MaxPageSize}) {
-		if other := lock.Object.Type; err == nil && strings.EqualFold(other, wanted) && other != wanted {
-			a.note("nothing of type %s, but of %s: upper and lower case are different types", table.Printable(wanted), table.Printable(other))
-		} else if err == nil {
-			continue
-		}
-		return
-	}
+	a.hintAtOperator(ctx, s, request)
 }
 
 // otherCase says on stderr that a holder's name differs from the given one only in case.

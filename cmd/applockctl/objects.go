@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/applock/applock/applock"
+	"github.com/applock/applock/cmd/applockctl/internal/table"
 )
 
 func someObjects(_ *cobra.Command, args []string) error {
@@ -18,9 +19,9 @@ func someObjects(_ *cobra.Command, args []string) error {
 	return nil
 }
 
-// parseObject also reads an object in quotes, as tables print one with characters that cannot be seen.
+// parseObject also reads an object as tables print it if it has characters that cannot be seen.
 func parseObject(text string) (applock.Object, error) {
-	if plain, err := strconv.Unquote(text); err == nil && text[0] == '"' {
+	if plain, err := strconv.Unquote(text); err == nil && table.Printable(plain) == text {
 		text = plain
 	}
 	return applock.ParseObject(text)

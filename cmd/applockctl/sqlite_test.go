@@ -2,7 +2,9 @@ package main
 
 import (
 	"database/sql"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,6 +13,7 @@ import (
 	_ "modernc.org/sqlite" // the database/sql driver "sqlite"
 
 	"github.com/applock/applock/applock"
+	"github.com/applock/applock/internal/testing/testclient"
 )
 
 // withFile runs statements on the user's database file, past the program.
@@ -174,5 +177,31 @@ func checkOneGranted(t *testing.T, results []result) {
 		if !granted[holder] {
 			t.Errorf("granted to %v, held by %v", granted, holders)
 		}
+	}
+}
+
+// Goal: while a program runs, a file that is put in the place of the database is the database: two programs hold no lock in two files. Method: a file
+// that is replaced between two calls of one client, by one in which another operator holds the lock.
+func TestReplacedFileIsRead(t *testing.T) {
+	t.Parallel()
+	mine, other := sqliteUser(t), sqliteUser(t)
+	client := testclient.Open(t, mine.getenv(dsnVariable), "", nil)
+	object := applock.Object{Type: "job", ID: "1"}
+	if _, err := client.Get(t.Context(), applock.GetRequest{Object: object, Owner: applock.Owner{Operator: "A"}}); err != nil {
+		t.Fatal(err)
+	}
+	other.must(t, "get", "job:1", "--operator", "B")
+	for _, suffix := range []string{"", "-wal", "-shm"} {
+		if err := os.Remove(pathOf(mine.getenv(dsnVariable)) + suffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			t.Fatal(err)
+		}
+		if err := os.Rename(pathOf(other.getenv(dsnVariable))+suffix, pathOf(mine.getenv(dsnVariable))+suffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			t.Fatal(err)
+		}
+	}
+	_, err := client.Get(t.Context(), applock.GetRequest{Object: object, Owner: applock.Owner{Operator: "A"}})
+	var held *applock.HeldError
+	if !errors.As(err, &held) || held.Holder.Owner.Operator != "B" {
+		t.Errorf("get in the new file: %v, want held by B", err)
 	}
 }

@@ -2,6 +2,7 @@ package db
 
 import (
 	"errors"
+	"fmt"
 	"net/url"
 	"strings"
 )
@@ -29,4 +30,19 @@ func ParseURL(dsn string) (*url.URL, error) {
 		return nil, errors.New("is no URL of a database")
 	}
 	return parsed, nil
+}
+
+// WithoutPassword returns the reason why a client refuses a DSN, or other if the reason quotes a password.
+func WithoutPassword(parsed *url.URL, reason, other error) error {
+	password, has := parsed.User.Password()
+	quotes := has && strings.Contains(reason.Error(), password)
+	for option, values := range parsed.Query() {
+		for _, value := range values {
+			quotes = quotes || strings.Contains(strings.ToLower(option), "password") && strings.Contains(reason.Error(), value)
+		}
+	}
+	if quotes {
+		return other
+	}
+	return fmt.Errorf("cannot be used: %w", reason)
 }

@@ -1407,7 +1407,7 @@ BEGIN
     ELSE
         CALL appl_lock_text(p_routine, 'p_to_operator_id', 'Y', 1, 255, p_to_operator_id);
         IF p_to_operator_id = p_from_operator_id THEN
-            SIGNAL SQLSTATE 'LK001' SET MESSAGE_TEXT = 'transfer_appl_locks: p_to_operator_id holds them already';
+            SIGNAL SQLSTATE 'LK001' SET MESSAGE_TEXT = 'transfer_appl_locks: p_to_operator_id must differ from p_from_operator_id';
         END IF;
         SET p_to_department_id = COALESCE(p_to_department_id, '');
         CALL appl_lock_text(p_routine, 'p_to_department_id', 'Y', 0, 64, p_to_department_id);
@@ -5874,7 +5874,8 @@ DROP PROCEDURE IF EXISTS transfer_appl_lock_core;
 -- Contract   Y TRANSFERRED: p_from held it; p_to holds it now: a new grant, a greater fence, an empty note. N HELD: another
 --            operator holds it; p_old_* and p_expires_ts tell who and until when. N FREE: nobody holds it.
 --            It is an event, TRANSFERRED, with its actor and reason.
--- In         p_to_operator_id: another operator than p_from. p_to_department_id: NULL = empty. p_ttl_seconds: NULL = that of the grant that ends; the policy's longest is the limit.
+-- In         p_to_operator_id: another than p_from. p_to_department_id: NULL = empty. p_ttl_seconds: NULL = that of the grant that
+--            ends; the policy's longest is the limit.
 --            p_actor_id: NULL = unknown, and empty in the event. p_reason: NULL = empty.
 -- Out        p_fence: 0 unless TRANSFERRED. p_acquired_ts, p_expires_ts: NULL when FREE.
 -- Raises     LK001 invalid argument. LK003 an upgrade is replacing the routine. 1205 after 1 s of waiting for another transaction. 1213 deadlock.
@@ -5913,7 +5914,7 @@ BEGIN
     CALL appl_lock_text('transfer_appl_lock', 'p_from_operator_id', 'Y', 1, 255, p_from_operator_id);
     CALL appl_lock_text('transfer_appl_lock', 'p_to_operator_id', 'Y', 1, 255, p_to_operator_id);
     IF p_to_operator_id = p_from_operator_id THEN
-        SIGNAL SQLSTATE 'LK001' SET MESSAGE_TEXT = 'transfer_appl_lock: p_to_operator_id holds it already';
+        SIGNAL SQLSTATE 'LK001' SET MESSAGE_TEXT = 'transfer_appl_lock: p_to_operator_id must differ from p_from_operator_id';
     END IF;
     CALL appl_lock_text('transfer_appl_lock', 'p_to_department_id', 'Y', 0, 64, p_to_department_id);
     CALL appl_lock_number('transfer_appl_lock', 'p_ttl_seconds', 315360000, p_ttl_seconds);

@@ -153,10 +153,9 @@ func (c *client) next() operation {
 			o.Fence = seen.Granted
 		}
 	case draw < 60:
-		o.Kind, o.To, o.TTL = kindTransfer, fmt.Sprintf("operator%d", c.random.IntN(4)), 1e6
+		o.Kind, o.To, o.TTL = kindTransfer, c.otherThan(o.Operator), 1e6
 	case draw < 65 && known:
-		other := (c.random.IntN(3) + 1 + int(o.Operator[len(o.Operator)-1]-'0')) % 4
-		o.Kind, o.Fence, o.To, o.TTL = kindGive, seen.Granted, fmt.Sprintf("operator%d", other), givenSeconds*1e6
+		o.Kind, o.Fence, o.To, o.TTL = kindGive, seen.Granted, c.otherThan(o.Operator), givenSeconds*1e6
 	case draw < 72 && known:
 		o.Kind, o.Fence = kindAssert, seen.Granted
 	case draw < 80 && known:
@@ -167,6 +166,11 @@ func (c *client) next() operation {
 		o.Kind, o.Operator = kindInquire, ""
 	}
 	return o
+}
+
+// otherThan draws an operator.
+func (c *client) otherThan(operator string) string {
+	return fmt.Sprintf("operator%d", (c.random.IntN(3)+1+int(operator[len(operator)-1]-'0'))%4)
 }
 
 // remember keeps the grant that an answer tells of.

@@ -87,7 +87,7 @@ func parse(dsn string) (*mysql.Config, error) {
 	// in loc=Europe/Berlin.
 	config, err := mysql.ParseDSN(address + "/?" + strings.ReplaceAll(options, "/", "%2F"))
 	if err != nil {
-		return nil, fmt.Errorf("cannot be used: %w", err)
+		return nil, db.WithoutPassword(parsed, err, errNotDSN)
 	}
 	config.User = parsed.User.Username()
 	config.Passwd, _ = parsed.User.Password()

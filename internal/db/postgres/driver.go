@@ -113,7 +113,11 @@ func parseError(dsn string, err error) error {
 		return errNotDSN
 	}
 	text := err.Error()
-	return errors.New("cannot be used: " + text[strings.LastIndex(text, "`: ")+len("`: "):])
+	end := strings.LastIndex(text, "`: ") // of the DSN
+	if end < 0 {
+		return errNotDSN
+	}
+	return db.WithoutPassword(parsed, errors.New(text[end+len("`: "):]), errNotDSN)
 }
 
 // checkOptions refuses a misspelt option. pgx would send it to the server as a setting, and connect without TLS meanwhile.

@@ -339,6 +339,7 @@ public final class DerbyLocks {
         ApplObject o = check.object(object);
         String who = check.operator("p_from_operator_id", from);
         String operator = check.operator("p_to_operator_id", to.operator());
+        check.differ("p_to_operator_id", operator, "p_from_operator_id", who);
         String department = check.name("p_to_department_id", to.department(), false);
         Long seconds = check.seconds("p_ttl_seconds", ttl);
         return decide("transfer_appl_lock", o, (row, now) -> {
@@ -561,6 +562,12 @@ public final class DerbyLocks {
         void positive(String parameter, Long number) {
             if (number != null && number < 1) {
                 throw invalid(parameter + " must be 1 or greater");
+            }
+        }
+
+        void differ(String parameter, String value, String other, String otherValue) {
+            if (value.equals(otherValue)) {
+                throw invalid(parameter + " must differ from " + other);
             }
         }
 

@@ -60,7 +60,7 @@ func exports() map[string]map[string]any {
 		"migrate": {
 			"GrantScript": migrate.GrantScript, "GuardScript": migrate.GuardScript, "GuardStatements": migrate.GuardStatements, "Schemas": migrate.Schemas,
 			"Script": migrate.Script, "Uninstall": migrate.Uninstall, "Down": migrate.Down, "Goto": migrate.Goto, "Grant": migrate.Grant,
-			"MissingGrants": migrate.MissingGrants, "Repair": migrate.Repair, "Revoke": migrate.Revoke, "Status": migrate.Status, "Up": migrate.Up,
+			"MissingGrants": migrate.MissingGrants, "Needed": migrate.Needed, "Repair": migrate.Repair, "Revoke": migrate.Revoke, "Status": migrate.Status, "Up": migrate.Up,
 			"LiveLocksError": &migrate.LiveLocksError{}, "NewerError": &migrate.NewerError{},
 		},
 		"mysql":    {"New": mysql.New},

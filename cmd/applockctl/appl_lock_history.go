@@ -47,10 +47,10 @@ func (a *app) historyCommand() *cobra.Command {
 	command = &cobra.Command{
 		Use:   "history [OBJECT] [--operator O] [--since 7d] [--newest]",
 		Short: "Show what happened to objects, by whom and why",
-		Long: `Prints the history, oldest first, or newest first with --newest or --limit. An event is a transfer (TRANSFERRED), a
-take (TAKEN), a lock that went to an asker (GIVEN, YIELDED), a release by somebody else or with a reason
-(RELEASED), a get of a lock that another operator had let expire (OVERTAKEN), a change of a policy (POLICY),
-or a purge (PURGED, HISTORY_PURGED; the reason is the number of rows). With a policy of --history all
+		Long: `Prints the history, oldest first, or newest first with --newest or --limit. An event is a transfer
+(TRANSFERRED), a take (TAKEN), a lock that went to an asker (GIVEN, YIELDED), a release by somebody else or
+with a reason (RELEASED), a get of a lock that another operator had let expire (OVERTAKEN), a change of a
+policy (POLICY), or a purge (PURGED, HISTORY_PURGED; the reason is the number of rows). With --history all
 each get (ACQUIRED, RENEWED, REFUSED), renewal and release is an event, too. All given conditions must hold.
 An empty history has exit code 0.
 

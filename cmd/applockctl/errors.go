@@ -18,7 +18,6 @@ import (
 	"github.com/applock/applock/applock/open"
 	"github.com/applock/applock/cmd/applockctl/internal/watch"
 	"github.com/applock/applock/cmd/internal/secret"
-	"github.com/applock/applock/internal/db"
 )
 
 // The exit codes, which scripts rely on.
@@ -223,8 +222,8 @@ func (a *app) explain(ctx context.Context, operation string, s session, err erro
 		return a.explainSchema(ctx, operation, s, err)
 	case errors.Is(err, applock.ErrPrivilege) && reason == nil:
 		return a.explainPrivilege(ctx, operation, s, err)
-	case errors.Is(err, applock.ErrBusy) && errors.Is(err, db.ErrFileBusy) && reason != nil:
-		return fmt.Errorf("%s: %w: %w", operation, db.ErrFileBusy, reason)
+	case errors.Is(err, applock.ErrBusy) && late != nil:
+		return fmt.Errorf("%w: %w", err, reason)
 	case errors.Is(err, applock.ErrUnreachable) && reason == nil:
 		return explainFile(operation, s.dsn, err)
 	case reason == nil:

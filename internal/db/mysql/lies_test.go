@@ -59,6 +59,7 @@ func TestSessionCannotChooseTheTime(t *testing.T) {
 				{"CALL get_appl_lock_row('customer', '1', 'JDOE', NULL, 3600, NULL)", "p_outcome", "RENEWED"},
 				{"SELECT f_get('JDOE') AS p_outcome", "p_outcome", "RENEWED"},
 				{"CALL transfer_appl_lock_row('customer', '1', 'JDOE', 'ASMITH', 'CS', NULL, 'BOSS', 'x')", "p_outcome", "TRANSFERRED"},
+				{"CALL transfer_appl_lock_row('customer', '1', 'ASMITH', 'JDOE', 'CS', NULL, 'BOSS', 'x')", "p_outcome", "TRANSFERRED"},
 			} {
 				mustQuery(t, conn, "SET timestamp = "+clock)
 				rows := mustQuery(t, conn, test.call)

@@ -108,6 +108,9 @@ func TestHeavyStormHasNoDeadlock(t *testing.T) {
 				call = strings.NewReplacer("HOLDER", fmt.Sprint(rows[0]["operator_id"]), "FENCE", fmt.Sprint(rows[0]["fence"]), "ASKER", fmt.Sprint(rows[0]["asker_id"])).Replace(call)
 			}
 			operator := fmt.Sprint("OP", connection)
+			if strings.Contains(call, "'"+operator+"', 'OPERATOR'") {
+				return nil // a transfer to its holder is refused
+			}
 			call = strings.NewReplacer("OBJECT", object, "OPERATOR", operator,
 				"PROGRAM", fmt.Sprint(operator, rand.IntN(2)), "NUMBER", fmt.Sprint(rand.IntN(100))).Replace(call)
 			for statement := range strings.SplitSeq(call, "; ") {

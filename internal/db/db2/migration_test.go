@@ -227,12 +227,12 @@ func TestMigrationFails(t *testing.T) {
 		// rollback is false if the server has rolled back by itself.
 		rollback bool
 	}{
-		"First":              {func(*catalog) hook { return atStatement("ALTER TABLE", 1, failing(cause)) }, "version:1", []int64{0}, true},
-		"Second":             {func(*catalog) hook { return atStatement(procedure, 7, failing(cause)) }, "version:2", []int64{0, 1}, true},
-		"Version":            {func(*catalog) hook { return atStatement(version, 3, failing(cause)) }, "version:2", []int64{0, 1}, true},
-		"Commit":             {func(c *catalog) hook { return atStatement("COMMIT", 2, rolledBack(c)) }, "version:2", []int64{0, 1}, false},
-		"Connection":         {func(c *catalog) hook { return losing(c, procedure, 7) }, "version:2", []int64{0, 1}, true},
-		"ConnectionAtCommit": {func(c *catalog) hook { return losing(c, "COMMIT", 1) }, "version:1", []int64{0}, false},
+		"First":              {func(*catalog) hook { return atStatement("ALTER TABLE", 1, failing(cause)) }, "00001_", []int64{0}, true},
+		"Second":             {func(*catalog) hook { return atStatement(procedure, 7, failing(cause)) }, "00002_", []int64{0, 1}, true},
+		"Version":            {func(*catalog) hook { return atStatement(version, 3, failing(cause)) }, "00002_", []int64{0, 1}, true},
+		"Commit":             {func(c *catalog) hook { return atStatement("COMMIT", 2, rolledBack(c)) }, "00002_", []int64{0, 1}, false},
+		"Connection":         {func(c *catalog) hook { return losing(c, procedure, 7) }, "00002_", []int64{0, 1}, true},
+		"ConnectionAtCommit": {func(c *catalog) hook { return losing(c, "COMMIT", 1) }, "00001_", []int64{0}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -339,7 +339,7 @@ public final class DerbyLocks {
         ApplObject o = check.object(object);
         String who = check.operator("p_from_operator_id", from);
         String operator = check.operator("p_to_operator_id", to.operator());
-        check.differ("p_to_operator_id", operator, "p_from_operator_id", who);
+        check.another("p_to_operator_id", operator, who);
         String department = check.name("p_to_department_id", to.department(), false);
         Long seconds = check.seconds("p_ttl_seconds", ttl);
         return decide("transfer_appl_lock", o, (row, now) -> {
@@ -565,9 +565,9 @@ public final class DerbyLocks {
             }
         }
 
-        void differ(String parameter, String value, String other, String otherValue) {
-            if (value.equals(otherValue)) {
-                throw invalid(parameter + " must differ from " + other);
+        void another(String parameter, String operator, String holder) {
+            if (operator.equals(holder)) {
+                throw invalid(parameter + " must be another operator");
             }
         }
 

@@ -45,6 +45,10 @@ func aDay(t *testing.T, d *desk) {
 	p.do(t, chromedp.Click("[name=unknown]", chromedp.ByQuery))
 	p.presses(t, theButton)
 	p.has(t, "jdoe loses customer:42 to asmith (sales).", "The history keeps your name, mlee")
+	// A button rests once its form is sent: here the form goes nowhere.
+	p.do(t, chromedp.Evaluate(`document.querySelector("main form").addEventListener("submit", (event) => event.preventDefault()); 0`, nil), chromedp.Click(theButton, chromedp.ByQuery))
+	p.awaits(t, "document.querySelector('"+theButton+"').disabled")
+	p.do(t, chromedp.Reload())
 	d.run(t, "transfer", "customer:42", "--from", "jdoe", "--to", "pking", "--by", "asmith")
 	p.presses(t, theButton)
 	p.has(t, "HELD", "pking")

@@ -85,33 +85,32 @@ func (l locks) addReleaseAll(server *mcp.Server) error {
 }
 
 func (l locks) releaseAll(ctx context.Context, in releaseAllInput) (answers, error) {
-	said, released := answers{said: l.said(), Locks: []standing{}}, 0
 	objects, err := l.objects(in.Objects)
 	if err != nil {
 		return answers{}, err
 	}
+	said := answers{said: l.said(), Locks: []standing{}}
+	if len(objects) == 0 {
+		said.Locks, err = l.releaseEach(ctx)
+	}
 	for _, object := range objects {
-		after, err := l.releaseNow(ctx, l.key(object, 0))
-		if err != nil {
-			return answers{}, fmt.Errorf("%s: %w", object, err)
+		after, failed := l.releaseNow(ctx, l.key(object, 0))
+		if failed != nil {
+			return answers{}, fmt.Errorf("%s: %w", object, failed)
 		}
 		said.Locks = append(said.Locks, after)
 	}
-	if len(objects) == 0 {
-		if said.Locks, err = l.releaseEach(ctx); err != nil {
-			return answers{}, err
-		}
-	}
+	left := 0
 	for _, lock := range said.Locks {
-		if lock.Outcome == applock.OutcomeReleased {
-			released++
+		if lock.Outcome != applock.OutcomeReleased {
+			left++
 		}
 	}
-	said.Advice = fmt.Sprintf("Released: %s. Do not change the objects listed.", counted(released, "lock"))
-	if left := len(said.Locks) - released; left > 0 {
+	said.Advice = fmt.Sprintf("Released: %s. Do not change the objects listed.", counted(len(said.Locks)-left, "lock"))
+	if left > 0 {
 		said.Advice += fmt.Sprintf(" Not released: %s, for the reason in outcome. FREE and HELD: it was not yours any more. BUSY: call again.", counted(left, "lock"))
 	}
-	return said, nil
+	return said, err
 }
 
 // releaseNow releases one lock, and tells where the object stands afterwards.

@@ -3,6 +3,7 @@
 package probes
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -32,10 +33,10 @@ type Watch struct {
 	// sessions is the number of sessions; nil for a sign-in without them.
 	sessions func() int
 
-	mutex         sync.Mutex
-	calls         map[string]int64
-	requests      map[string]int64
-	failedSignIns int64
+	mutex sync.Mutex
+	// calls and requests are counted by the labels of their samples.
+	calls, requests map[string]int64
+	failedSignIns   int64
 
 	asking sync.Mutex
 	asked  time.Time
@@ -78,27 +79,32 @@ func (c callCounter) WithGroup(string) slog.Handler      { return c }
 func (c callCounter) Handle(_ context.Context, record slog.Record) error {
 	c.watch.mutex.Lock()
 	defer c.watch.mutex.Unlock()
-	c.watch.calls[record.Message]++
+	c.watch.calls[fmt.Sprintf("operation=%q", record.Message)]++
 	return nil
 }
 
 // Handler answers monitors itself, and counts the requests that it passes on.
 func (w *Watch) Handler(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
-		asks := r.Method == http.MethodGet || r.Method == http.MethodHead
-		switch {
-		case asks && r.URL.Path == "/livez":
+		path := r.URL.Path
+		if r.Method != http.MethodGet && r.Method != http.MethodHead {
+			path = ""
+		}
+		switch path {
+		case "/livez":
 			answer(out, http.StatusOK, "live\n")
-		case asks && r.URL.Path == "/readyz" && w.Check(r.Context()) != nil:
-			answer(out, http.StatusServiceUnavailable, "not ready: the log of this program says why\n")
-		case asks && r.URL.Path == "/readyz":
-			answer(out, http.StatusOK, "ready\n")
-		case asks && r.URL.Path == "/metrics":
+		case "/readyz":
+			if w.Check(r.Context()) != nil {
+				answer(out, http.StatusServiceUnavailable, "not ready: the log of this program says why\n")
+			} else {
+				answer(out, http.StatusOK, "ready\n")
+			}
+		case "/metrics":
 			answer(out, http.StatusOK, w.metrics())
 		default:
-			seen := &recorder{ResponseWriter: out, status: http.StatusOK}
+			seen := &recorder{ResponseWriter: out}
 			next.ServeHTTP(seen, r)
-			w.count(r, seen.status)
+			w.count(r, cmp.Or(seen.status, http.StatusOK))
 		}
 	})
 }
@@ -152,37 +158,27 @@ func (w *Watch) metrics() string {
 			fmt.Fprintf(&text, "%s%s %d\n", name, strings.TrimSuffix("{"+labels+"}", "{}"), samples[labels])
 		}
 	}
-	calls := map[string]int64{}
-	for operation, count := range w.calls {
-		calls[fmt.Sprintf("operation=%q", operation)] = count
-	}
 	family("applock_http_requests_total", "counter", "Answered requests, by the status of the answer.", w.requests)
 	family("applock_failed_sign_ins_total", "counter", "Sign-ins with a wrong password, token or answer of the issuer.", map[string]int64{"": w.failedSignIns})
-	family("applock_database_calls_total", "counter", "Calls that the database has answered, by operation or view.", calls)
+	family("applock_database_calls_total", "counter", "Calls that the database has answered, by operation or view.", w.calls)
 	if w.sessions != nil {
 		family("applock_sessions", "gauge", "Sessions of people who have signed in.", map[string]int64{"": int64(w.sessions())})
 	}
 	return text.String()
 }
 
-// recorder remembers the status of an answer.
+// recorder remembers the status of an answer, zero for one without a word about it.
 type recorder struct {
 	http.ResponseWriter
 
-	status  int
-	written bool
+	status int
 }
 
 func (r *recorder) WriteHeader(status int) {
-	if !r.written {
-		r.status, r.written = status, status >= http.StatusOK
+	if r.status < http.StatusOK { // an interim answer, such as 103, is followed by another
+		r.status = status
 	}
 	r.ResponseWriter.WriteHeader(status)
-}
-
-func (r *recorder) Write(text []byte) (int, error) {
-	r.written = true
-	return r.ResponseWriter.Write(text) //nolint:wrapcheck // it is the handler's own
 }
 
 // Unwrap is for http.ResponseController.

@@ -36,6 +36,8 @@ const (
 	outcomeNote   applock.Outcome = "NOTE"
 	outcomeFailed applock.Outcome = "FAILED"
 
+	outcomeSummed applock.Outcome = "SUMMED"
+
 	outcomePlayed applock.Outcome = "PLAYED"
 
 	outcomeListening applock.Outcome = "LISTENING"

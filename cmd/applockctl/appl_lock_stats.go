@@ -36,17 +36,18 @@ func (a *app) statsCommand() *cobra.Command {
 		Short: "Count locks and waiters, by type and department",
 		Long: `Counts by type and department: the live locks, the age of the oldest, the time until the next one ends, the
 waiters and the longest wait. It also counts the rows of free objects, which have no department and which
-"purge" removes when they are old. A type and department with nothing to count is not shown.
+"purge" removes when they are old. Without a selection it then counts requests, viewers, the events of the
+history by kind, and the rows to purge, each if the account may read it, and tells the versions. What there
+is none of is not shown.
 
 It reads whole tables and locks nothing: run it once a minute, not more often. It needs the role supervisor,
 auditor or janitor. If the account also has pg_monitor, or PROCESS on MySQL and MariaDB, stderr names the
 session, prepared transaction or replication slot that has held a snapshot for longer than 10 minutes, as
 "verify" does.
 
-With --output json each line is an object. --output prometheus prints Prometheus' text format, for the
-textfile collector of the node exporter. It also counts requests and viewers, the events of the history by
-kind, and rows to purge, each if the account may read it. Write it to another file and move that into place:
-see docs/watching.md.`,
+With --output json each line is an object; without a selection the last ones have these sums. --output prometheus prints
+Prometheus' text format, for the textfile collector of the node exporter. Write it to another file and move
+that into place: see docs/watching.md.`,
 		Example: `  applockctl stats
   applockctl stats --type customer --department sales
   applockctl stats --output prometheus`,
@@ -69,13 +70,20 @@ func (a *app) stats(ctx context.Context, s session, request applock.StatsRequest
 		return err
 	}
 	held := a.noteHeld(ctx, s)
-	if a.output == formatPrometheus {
-		found, err := a.surplusOf(ctx, s, request)
-		if err != nil {
+	selected := request != (applock.StatsRequest{})
+	var found []figure
+	if !selected || a.output == formatPrometheus {
+		if found, err = a.surplusOf(ctx, s, request); err != nil {
 			return err
 		}
-		_, err = io.WriteString(a.stdout, metricsOf(stats)+metricsOfSurplus(found)+metricsOfHeld(held))
+	}
+	if a.output == formatPrometheus {
+		_, err = io.WriteString(a.stdout, metricsOf(stats)+metricsOfFigures(found)+metricsOfHeld(held))
 		return wrapWrite(err)
 	}
-	return printEach(a, countedLocks{}, stats, func(of applock.Stats) record { return countedLocks{of} })
+	err = printEach(a, countedLocks{}, stats, func(of applock.Stats) record { return countedLocks{of} })
+	if err != nil || selected {
+		return err
+	}
+	return a.printFigures(found)
 }

@@ -47,11 +47,13 @@ type consoleFlags struct {
 
 type consoleAnswer struct {
 	Outcome applock.Outcome `json:"outcome"`
-	Address string          `json:"address"`
+	// Address is for browsers, and Listen the host and port on which the console listens.
+	Address string `json:"address"`
+	Listen  string `json:"listen"`
 }
 
 func (c consoleAnswer) fields() []table.Field {
-	return []table.Field{{Title: "OUTCOME", Value: c.Outcome}, {Title: "ADDRESS", Value: c.Address}}
+	return []table.Field{{Title: "OUTCOME", Value: c.Outcome}, {Title: "ADDRESS", Value: c.Address}, {Title: "LISTEN", Value: c.Listen, Wide: true}}
 }
 
 func (a *app) consoleCommand() *cobra.Command {
@@ -182,7 +184,7 @@ func (a *app) console(ctx context.Context, flags consoleFlags) error {
 		}
 		watch.Serves(s.Client, signIn)
 		_ = watch.Check(ctx) // logs the cause
-		answer := consoleAnswer{Outcome: outcomeListening, Address: a.consoleAddress(listener, signIn)}
+		answer := consoleAnswer{Outcome: outcomeListening, Address: cmp.Or(flags.Address, a.consoleAddress(listener, signIn)), Listen: listener.Addr().String()}
 		err = a.answer(true, answer)
 		if failed := roles.Serve(ctx, listener, watch.Handler(handler), a.consoleLog()); failed != nil {
 			return errors.Join(err, fmt.Errorf("%s: %w", operation, failed))
@@ -270,9 +272,15 @@ func healthOf(client *applock.Client) []console.Check {
 			if found.ReadOnly != "" {
 				return found.ReadOnly, errNo
 			}
+			if found.RoundTrip == 0 {
+				return "the file can be written", nil
+			}
 			return "it is a primary", nil
 		})},
-		{Name: "Poolers and clusters", Run: checked(around, "", func(found inspect.Surroundings) (string, error) {
+		{Name: "In between", Run: checked(around, "", func(found inspect.Surroundings) (string, error) {
+			if found.RoundTrip == 0 {
+				return "nothing: the database is a file", nil
+			}
 			return cmp.Or(found.Between, "neither a pooler nor a cluster"), nil
 		})},
 		{Name: "The clocks", Run: checked(around, "", func(found inspect.Surroundings) (string, error) {

@@ -46,7 +46,7 @@ func serveConsole(t *testing.T, u user, args ...string) servedConsole {
 		cancel()
 		t.Fatalf("%v, exit code %d: %s", err, <-codes, stderr.String())
 	}
-	var answer struct{ Address string }
+	var answer struct{ Address, Listen string }
 	if err := json.Unmarshal([]byte(line), &answer); err != nil {
 		t.Fatalf("%v: %s", err, line)
 	}
@@ -54,8 +54,8 @@ func serveConsole(t *testing.T, u user, args ...string) servedConsole {
 	if err != nil {
 		t.Fatal(err)
 	}
-	address, token, _ := strings.Cut(answer.Address, "?")
-	s := servedConsole{line: line, printed: answer.Address, address: address, browser: &http.Client{Jar: jar}, stop: func() (int, string) {
+	_, token, _ := strings.Cut(answer.Address, "?")
+	s := servedConsole{line: line, printed: answer.Address, address: "http://" + answer.Listen + "/", browser: &http.Client{Jar: jar}, stop: func() (int, string) {
 		cancel()
 		return <-codes, stderr.String()
 	}}
@@ -171,6 +171,9 @@ func TestConsole(t *testing.T) {
 				t.Errorf("%q: status %d, lacks %q: %s", page, status, want, text)
 			}
 		}
+		if _, text := s.fetch(t, "health", same); strings.Contains(text, "SQLite") == strings.Contains(text, "pooler") {
+			t.Errorf("of what is in between the page on health says %s", text)
+		}
 		_, page := s.fetch(t, "", same)
 		_, behind, _ := strings.Cut(page, `data-version="`)
 		version, _, _ := strings.Cut(html.UnescapeString(behind), `" data-age`)
@@ -225,6 +228,9 @@ func TestConsoleChecksTheHost(t *testing.T) {
 		{[]string{"--address", "https://locks.example.com/"}, map[string]int{"locks.example.com": http.StatusOK, "evil.example.com:8420": http.StatusForbidden}},
 	} {
 		s := serveConsole(t, u, append(c.address, "--user-header", "X-User", "--proxy", "127.0.0.0/8")...)
+		if c.address != nil && s.printed != c.address[1] {
+			t.Errorf("with %v the console prints %s", c.address, s.printed)
+		}
 		for host, want := range c.hosts {
 			status, text := s.fetch(t, "locks", func(r *http.Request) {
 				r.Host = host

@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
 
@@ -65,41 +64,13 @@ func metricsOf(stats []applock.Stats) string {
 	return m.text.String()
 }
 
-// metricsOfSurplus returns the rest in Prometheus' text format. What the account may not read has no family.
-func metricsOfSurplus(s surplus) string {
+// metricsOfFigures returns the figures in Prometheus' text format.
+func metricsOfFigures(found []figure) string {
 	var m metricsText
-	if s.requests != nil {
-		m.family("applock_requests", "Operators who ask a holder for a lock.", samplesOf(s.requests)...)
+	for _, f := range found {
+		m.family(f.name, f.help, f.samples...)
 	}
-	if s.viewers != nil {
-		m.family("applock_viewers", "Operators who look at an object.", samplesOf(s.viewers)...)
-	}
-	if s.events != nil {
-		var events []sample
-		for _, each := range s.events {
-			events = append(events, sample{[]string{"event", each.Kind}, each.Rows})
-		}
-		m.family("applock_history_events", "Events in the history, by their kind.", events...)
-		var oldest []sample
-		if !s.oldestEvent.IsZero() {
-			oldest = append(oldest, sample{value: s.oldestEvent.Unix()})
-		}
-		m.family("applock_history_oldest_timestamp_seconds", "When the oldest event of the history happened, since 1970.", oldest...)
-	}
-	if s.stale != nil {
-		m.family("applock_rows_to_purge", "Rows of objects that have been free for 60 days, among the first 10,000 rows.", sample{value: s.stale.Rows})
-	}
-	m.family("applock_build_info", "Versions of applockctl and of the installed contract; the value is 1.",
-		sample{[]string{"version", s.version, "contract", strconv.Itoa(s.contract)}, 1})
 	return m.text.String()
-}
-
-func samplesOf(counted []counted) []sample {
-	var samples []sample
-	for _, c := range counted {
-		samples = append(samples, sample{[]string{"type", c.objectType, "department", c.department}, c.rows})
-	}
-	return samples
 }
 
 // metricsOfHeld returns the age of the oldest held snapshot in Prometheus' text format: 0 if there is none, no sample if it cannot be seen.

@@ -31,6 +31,8 @@ type app struct {
 	getenv func(string) string
 	// help is stdout for what cobra prints.
 	help *watchedWriter
+	// misnamed is the error of a command that does not exist and whose help was asked for.
+	misnamed error
 	// terminal is true if stderr is a terminal.
 	terminal bool
 
@@ -58,6 +60,9 @@ func (a *app) run(ctx context.Context, args []string) int {
 	root := a.rootCommand()                   //nolint:contextcheck // each command gets it from cobra, below
 	root.SetArgs(append([]string{}, args...)) // never nil: cobra would read the process' own arguments
 	command, err := root.ExecuteContextC(ctx)
+	if err == nil && a.misnamed != nil {
+		err = a.misnamed
+	}
 	if a.help.err != nil {
 		err = &bodyError{err: wrapWrite(a.help.err)}
 	}
@@ -121,6 +126,15 @@ func (a *app) rootCommand() *cobra.Command {
 	root.SetOut(a.help)
 	root.SetErr(a.stderr)
 	root.SetFlagErrorFunc(flagError)
+	printHelp := root.HelpFunc()
+	root.SetHelpFunc(func(command *cobra.Command, args []string) {
+		if command.HasSubCommands() {
+			a.misnamed = noSuchCommand(command, command.Flags().Args())
+		}
+		if a.misnamed == nil {
+			printHelp(command, args)
+		}
+	})
 	a.addGlobalFlags(root)
 	a.addCommands(root)
 	root.InitDefaultHelpCmd()

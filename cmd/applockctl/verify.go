@@ -381,10 +381,11 @@ func (v *verifier) surroundings(ctx context.Context) error {
 	}
 	if found.Between != "" {
 		v.note("between", found.Between)
-	} else {
-		v.ok("between", "neither a pooler nor a cluster")
 	}
-	if found.RoundTrip > 0 {
+	if found.RoundTrip > 0 { // a file has neither
+		if found.Between == "" {
+			v.ok("between", "neither a pooler nor a cluster")
+		}
 		v.note("clock", clockWords(found.Ahead, found.RoundTrip))
 	}
 	return nil

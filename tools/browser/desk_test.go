@@ -101,13 +101,12 @@ func (d *desk) serve(t *testing.T) {
 		d.stop()
 		t.Fatalf("the console does not start: %s", complaints)
 	}
-	var answer struct{ Address string }
+	var answer struct{ Address, Listen string }
 	if err := json.Unmarshal(line, &answer); err != nil {
 		t.Fatal(err)
 	}
-	address, token, tokened := strings.Cut(answer.Address, "?token=")
-	d.address, d.tokens = address, nil
-	d.listen = strings.Trim(strings.TrimPrefix(address, "http:"), "/")
+	_, token, tokened := strings.Cut(answer.Address, "?token=")
+	d.address, d.listen, d.tokens = "http://"+answer.Listen+"/", answer.Listen, nil
 	if tokened {
 		d.tokens = make(chan string, 100) // more than a test has browsers
 		d.tokens <- token

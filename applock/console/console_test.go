@@ -1,6 +1,7 @@
 package console
 
 import (
+	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
@@ -307,18 +308,28 @@ func TestList(t *testing.T) {
 		"/locks?sort=age":                  "order:7 customer:42 customer:43 invoice:1",
 		"/locks?sort=left":                 "order:7 customer:43 invoice:1 customer:42",
 		"/locks?sort=left&prefix=customer": "customer:43 customer:42",
-		"/locks?sort=nonsense":             "customer:42 customer:43 invoice:1 order:7",
 		"/locks?after=customer%3A43":       "invoice:1 order:7",
 	} {
 		if got := strings.Join(objects(t, d.see(t, address, http.StatusOK)), " "); got != want {
 			t.Errorf("%s shows %q, want %q", address, got, want)
 		}
 	}
+	noon := 12*60 - time.Now().UTC().Hour()*60 - time.Now().UTC().Minute() // the offset of a zone where it is noon
+	if got := objects(t, d.see(t, fmt.Sprintf("/locks?within=today&offset=%d", noon), http.StatusOK)); len(got) != 1 || got[0] != "order:7" {
+		t.Errorf("at noon %q end today", got)
+	}
 	check(t, d.see(t, "/locks?sort=waiters", http.StatusOK), `data-label="Waiting">2<td`)
 	check(t, d.see(t, "/locks", http.StatusOK), "waits for documents", `<h1>Locks</h1>`, `<a href="locks" aria-current="page">`, "4 in all", `data-label="Waiting">2<td`)
 	check(t, d.see(t, "/locks?within=1h&sort=left", http.StatusOK), `<h1>Ending within an hour</h1>`)
 	check(t, d.see(t, "/locks?operator=nobody", http.StatusOK), "No lock passes the filter")
 	for address, text := range map[string]string{
+		"/locks?operater=JDOE":                        "operater is no filter of this list, which has q, type, prefix, operator",
+		"/waiters?operator=JDOE":                      "operator is no filter of this list",
+		"/history.csv?q=JDOE":                         "q is no filter of this list, which has since, department, operator, event, actor, object, reason.",
+		"/history?event=LOST":                         "“What happened” is one of [TRANSFERRED TAKEN",
+		"/locks?sort=nonsense":                        "sort is the name of no column",
+		"/locks?skip=x":                               "skip is not a number of rows",
+		"/locks?within=today&offset=x":                "offset is written in minutes east of UTC",
 		"/locks?within=soon":                          "“Ends within” is written as",
 		"/locks?older=99999999d":                      "“Held for at least” is written as",
 		"/locks?type=a%3Ab":                           "“Type” must not contain",
@@ -359,7 +370,7 @@ func TestHeavyTenThousandLocks(t *testing.T) {
 	fill(t, d, locks)
 	next := regexp.MustCompile(`<a href="([^"]*)" rel="next">`)
 	d.see(t, "/locks", http.StatusOK) // how many there are is asked for once a minute
-	d.console.own.reader.Counts.Age = time.Hour
+	d.console.own.reader.Counts.Age, d.console.own.reader.Names.Age = time.Hour, time.Hour
 	address, seen := "/locks", map[string]bool{}
 	for range 5 {
 		d.calls.taken()
@@ -392,7 +403,7 @@ func TestHeavyTenThousandLocks(t *testing.T) {
 		if rows := len(objects(t, page)); rows != reading.RowsOfPage {
 			t.Errorf("sort=%s shows %d locks", order, rows)
 		}
-		check(t, page, "10,000"+" in all", "1 to 100", `rel="next"`)
+		check(t, page, "10,000"+" in all", "1 to 20", `rel="next"`)
 	}
 	if got, want := d.calls.taken(), fmt.Sprintf("%d 8 0 0 0", 8*(locks/applock.MaxPageSize+1)); got != want {
 		t.Errorf("the lists of all orders take %s calls, want %s", got, want)
@@ -410,6 +421,8 @@ func TestHeavyTenThousandLocks(t *testing.T) {
 		"/object?name=customer%3A00001":        "0 1 1 0 1",
 		"/operator?name=OP01":                  "1 2 1 0 0",
 		"/waiters":                             look + "0 0 0",
+		"/people":                              look + "0 0 0",
+		"/requests":                            "0 0 0 0 0",
 		"/history":                             "0 0 1 0 0",
 		"/statistics":                          "0 0 0 1 0",
 		"/policies":                            "0 0 0 0 0",
@@ -445,7 +458,7 @@ func TestPages(t *testing.T) {
 	check(t, d.see(t, "/operator?name=PKING", http.StatusOK), "Holds nothing.", "Nobody else has handed over", "The history has nothing that this operator did.")
 	check(t, d.see(t, "/waiters", http.StatusOK), "1 waiting for 1 objects", "PKING", "customer:42", "ASMITH")
 	check(t, d.see(t, "/waiters?type=order", http.StatusOK), "Nobody waits.")
-	check(t, d.see(t, "/statistics", http.StatusOK), "<svg", `>customer</text><rect x="150" y="4" width="370"`, "Waiters by type")
+	check(t, d.see(t, "/statistics", http.StatusOK), "<svg", "<strong>1</strong> locks", "<strong>1</strong> waiting", `<rect width="100"`, `data-interval="2000"`)
 	health := d.see(t, "/health", http.StatusServiceUnavailable)
 	check(t, health, "SQLite", "contract", "all applied", "late", "its log has the details", `<span class="none">not checked</span>`, "this account may not look")
 	if strings.Contains(health, "secret") {
@@ -493,6 +506,33 @@ func TestMountsAnywhere(t *testing.T) {
 func confirmedForm(grant applock.Grant, reason string) url.Values {
 	return url.Values{
 		"lock": {pages.FormatGrant(grant.Key())}, "reason": {reason}, "unknown": {"ASMITH"}, "confirmed": {"yes"},
+	}
+}
+
+// Goal: a page is sent compressed to a browser that can read it, and never to another site, which could learn from the size what is in it.
+// Method: requests for a page.
+func TestPagesAreCompressed(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, supervisor())
+	for from, want := range map[[2]string]bool{
+		{"gzip, br", "none"}: true, {"gzip", "same-origin"}: true, {"gzip", "cross-site"}: false, {"gzip", ""}: false, {"", "same-origin"}: false,
+	} {
+		r := request(http.MethodGet, "/locks", "")
+		r.Header.Set("Accept-Encoding", from[0])
+		r.Header.Set("Sec-Fetch-Site", from[1])
+		w := d.do(r)
+		text, err := io.Reader(w.Body), error(nil)
+		if got := w.Header().Get("Content-Encoding") == "gzip"; got != want {
+			t.Errorf("for %q it is compressed: %t", from, got)
+		} else if got {
+			text, err = gzip.NewReader(w.Body)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if all, err := io.ReadAll(text); err != nil || !strings.HasSuffix(string(all), "</html>\n") {
+			t.Errorf("for %q the page is %s, %v", from, all, err)
+		}
 	}
 }
 

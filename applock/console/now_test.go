@@ -1,6 +1,7 @@
 package console
 
 import (
+	"encoding/csv"
 	"fmt"
 	"html"
 	"maps"
@@ -50,7 +51,7 @@ func TestSearch(t *testing.T) {
 		}
 	}
 	check(t, d.see(t, "/locks?q=customer%3A99999", http.StatusOK), "Nobody holds the object of this name", `href="object?name=customer%3a99999"`)
-	check(t, d.see(t, "/locks?q=op03&sort=-object", http.StatusOK), "1 to 100", `rel="next"`)
+	check(t, d.see(t, "/locks?q=op03&sort=-object", http.StatusOK), "1 to 20", `rel="next"`)
 	for _, address := range []string{"/", "/object?name=customer:00001", "/operator?name=OP01", "/health", "/nonsense", "/history"} {
 		w := d.do(request(http.MethodGet, address, ""))
 		check(t, w.Body.String(), `<form class="search" role="search" method="get" action="locks">`)
@@ -103,7 +104,7 @@ func TestHistoryPages(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t, Config{})
 	grant := d.hold(t, "case:1", "A0", "Sales", time.Hour)
-	const events = 3*reading.RowsOfPage - 50
+	const events = 250
 	for i := range events {
 		department := "Sales"
 		if i%50 == 49 {
@@ -142,6 +143,79 @@ func TestHistoryPages(t *testing.T) {
 	check(t, d.see(t, "/history?department=Nobody", http.StatusOK), "The history has no events of this time and filter")
 	check(t, d.see(t, "/history?since=soon", http.StatusBadRequest), "“Back to” is written as")
 	d.see(t, "/history?after=x", http.StatusBadRequest)
+}
+
+// Goal: the history is found by event, object, type, actor, operator, department and words of the reason, and is a file with the same events, in
+// which no text is a formula. Method: four events, a page and a file for each filter.
+func TestHistoryFilters(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, supervisor())
+	d.handOver(t, d.hold(t, "case:1", "JDOE", "Sales", time.Hour), "ASMITH", "Claims", "=1+1 first Change")
+	d.handOver(t, d.hold(t, "case:2", "CWU", "Legal", time.Hour), "BJONES", "Billing", "second change")
+	d.handOver(t, d.hold(t, "order:3", "CWU", "Legal", time.Hour), "BJONES", "Billing", "third")
+	take := applock.TakeRequest{Object: objectOf(t, "case:2"), Owner: applock.Owner{Operator: "PKING"}, Reason: "fourth"}
+	if _, err := d.client.Take(t.Context(), take); err != nil {
+		t.Fatal(err)
+	}
+	for filter, want := range map[string]string{
+		"event=TAKEN": "fourth", "event=TRANSFERRED&object=case": "second first", "object=case%3A2": "fourth second", "object=order": "third",
+		"actor=PKING": "fourth", "actor=MLEE&reason=CHANGE": "second first", "reason=change+first": "first", "operator=CWU": "third second",
+		"department=Claims": "first", "actor=MLEE&department=Legal&reason=third": "third", "actor=NOBODY": "",
+	} {
+		page, file := d.see(t, "/history?"+filter, http.StatusOK), d.see(t, "/history.csv?"+filter, http.StatusOK)
+		records, err := csv.NewReader(strings.NewReader(strings.TrimPrefix(file, "\ufeff"))).ReadAll()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var shown, filed []string
+		for _, event := range regexp.MustCompile(`<td class="words" title="(?:=1&#43;1 )?(first|second|third|fourth)`).FindAllStringSubmatch(page, -1) {
+			shown = append(shown, event[1])
+		}
+		for _, record := range records[1:] {
+			reason := record[slices.Index(records[0], "reason")]
+			if strings.HasPrefix(reason, "=") {
+				t.Errorf("a spreadsheet would run %q", reason)
+			}
+			filed = append(filed, regexp.MustCompile("first|second|third|fourth").FindString(reason))
+		}
+		if strings.Join(shown, " ") != want || strings.Join(filed, " ") != want {
+			t.Errorf("%s: the page has %q, the file %q, want %s", filter, shown, filed, want)
+		}
+	}
+	check(t, d.see(t, "/history?event=TAKEN&actor=PKING", http.StatusOK), `href="history.csv?actor=PKING&amp;event=TAKEN&amp;since=1d"`,
+		`<a class="chip set" href="history?actor=PKING&amp;since=1d">event TAKEN`, `<option value="TAKEN" selected>took over</option>`, `<option value="BJONES" label="BJONES">`)
+}
+
+// Goal: there is a list of people, with what each holds, waits for and asks for, and one of all requests, page by page. Method: forty people.
+func TestPeopleAndRequests(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, supervisor())
+	for i := range 40 {
+		d.hold(t, fmt.Sprintf("case:%d", i), fmt.Sprintf("OP%02d", i), map[bool]string{true: "Sales", false: "Legal"}[i < 30], time.Hour)
+		asks := applock.AskRequest{Object: objectOf(t, fmt.Sprintf("case:%d", i)), Owner: applock.Owner{Operator: "ASKER"}, Client: "x", Message: "may I?"}
+		if _, err := d.client.Ask(t.Context(), asks); err != nil {
+			t.Fatal(err)
+		}
+	}
+	d.hold(t, "order:1", "OP39", "Legal", time.Hour)
+	d.wait(t, "case:1", "WAITER")
+	people := regexp.MustCompile(`<tr data-key="(\w+)"`)
+	page := d.see(t, "/people", http.StatusOK)
+	if rows := people.FindAllStringSubmatch(page, -1); len(rows) != reading.RowsOfPage || rows[0][1] != "OP39" || rows[1][1] != "OP00" {
+		t.Errorf("the first people are %v", rows)
+	}
+	check(t, page, "42 in all", "1 to 20", `<a href="people?skip=20" rel="next">`, `<a href="locks?operator=OP39">2</a>`)
+	check(t, d.see(t, "/people?skip=40", http.StatusOK), "41 to 42", `data-label="Asks for">40<`, `data-label="Waits for">1<`, `<a href="people?skip=20" rel="prev">`)
+	if rows := people.FindAllString(d.see(t, "/people?q=sAL&skip=20", http.StatusOK), -1); len(rows) != 10 {
+		t.Errorf("of Sales the second page has %d people", len(rows))
+	}
+	page = d.see(t, "/requests?type=case&skip=20", http.StatusOK)
+	if rows := objects(t, page); len(rows) != reading.RowsOfPage {
+		t.Errorf("the second page has the requests %v", rows)
+	}
+	check(t, page, "40 in all", "21 to 40", "may I?", `<a href="requests?type=case" rel="prev">`)
+	check(t, d.see(t, "/requests?type=order", http.StatusOK), "Nobody asks for anything.")
+	check(t, d.see(t, "/", http.StatusOK), `<a href="people">All 42 of them</a>`, `<a href="requests">All 40 of them</a>`)
 }
 
 // Goal: what an operator did and what others did with the operator's locks are told apart, and the head of each page leads there.

@@ -308,7 +308,7 @@ func pagesWith(t *testing.T, text string) map[string]string {
 	name, operator := url.QueryEscape(object.String()), url.QueryEscape(text)
 	pages := map[string]string{}
 	for _, address := range []string{
-		"/", "/locks", "/locks?sort=-waiters&q=type", "/history?operator=" + operator, "/policies", "/object?name=" + name, "/operator?name=" + operator, "/waiters",
+		"/", "/locks", "/locks?sort=-waiters&q=type", "/history?operator=" + operator, "/policies", "/object?name=" + name, "/operator?name=" + operator, "/waiters", "/people", "/history?reason=" + operator + "&since=7d",
 		"/statistics", "/transfer?name=" + name, "/take?name=" + name, "/release?name=" + name, "/note?name=" + name,
 	} {
 		pages[address] = d.see(t, address, http.StatusOK)
@@ -341,7 +341,7 @@ func pagesWith(t *testing.T, text string) map[string]string {
 
 // besideValues returns what a page says outside of its title, its pictures and what is isolated.
 func besideValues(page string) string {
-	for _, part := range []string{`(?s)<title>.*?</title>`, `(?s)<svg.*?</svg>`, `<bdi>[^<]*</bdi>`, `(?s)<textarea.*?</textarea>`, `(?s)<[^>]*>`} {
+	for _, part := range []string{`(?s)<title>.*?</title>`, `(?s)<svg.*?</svg>`, `<bdi>[^<]*</bdi>`, `<bdi class="cut"[^>]*><span>[^<]*</span><span>[^<]*</span></bdi>`, `(?s)<textarea.*?</textarea>`, `(?s)<[^>]*>`} {
 		page = regexp.MustCompile(part).ReplaceAllString(page, "")
 	}
 	return page
@@ -353,9 +353,9 @@ func TestParametersDoNotRun(t *testing.T) {
 	d := newDesk(t, supervisor())
 	d.get(t, "customer:42", "JDOE", time.Hour)
 	parameters := []string{
-		"type", "prefix", "operator", "department", "no-department", "waiting", "older", "within", "sort", "after", "name", "desk", "id", "token", "q", "skip", "since",
+		"type", "prefix", "operator", "department", "no-department", "waiting", "older", "within", "sort", "after", "name", "desk", "id", "token", "q", "skip", "since", "event", "actor", "object", "reason", "offset",
 	}
-	for _, page := range []string{"/", "/locks", "/history", "/policies", "/object", "/operator", "/waiters", "/statistics", "/health", "/transfer", "/release", "/note", "/take", "/answer", "/nonsense"} {
+	for _, page := range []string{"/", "/locks", "/history", "/history.csv", "/people", "/requests", "/policies", "/object", "/operator", "/waiters", "/statistics", "/health", "/transfer", "/release", "/note", "/take", "/answer", "/nonsense"} {
 		for _, parameter := range parameters {
 			for _, value := range []string{attack, "a:" + attack, "javascript:alert(1)"} {
 				w := d.do(request(http.MethodGet, page+"?"+url.Values{parameter: {value}}.Encode(), ""))

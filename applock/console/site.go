@@ -1,6 +1,7 @@
 package console
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -45,16 +46,19 @@ type handler func(w http.ResponseWriter, r *http.Request, person string)
 // route sets the handlers of all pages and actions by their patterns. Actions are those with POST.
 func (s *site) route() {
 	s.handlers = map[string]handler{
-		"GET /{$}":        s.live(s.reader.NowPage, false),
-		"GET /locks":      s.live(s.reader.ListPage, false),
-		"GET /object":     s.live(s.reader.ObjectPage, false),
-		"GET /desk":       s.live(s.changer.DeskPage, true),
-		"GET /operator":   s.live(s.reader.OperatorPage, false),
-		"GET /waiters":    s.live(s.reader.WaitersPage, false),
-		"GET /history":    s.live(s.reader.HistoryPage, false),
-		"GET /policies":   s.live(s.reader.PoliciesPage, false),
-		"GET /statistics": s.page(s.reader.StatisticsPage),
-		"GET /health":     s.page(s.healthPage),
+		"GET /{$}":         s.live(s.reader.NowPage, false),
+		"GET /locks":       s.live(s.reader.ListPage, false),
+		"GET /object":      s.live(s.reader.ObjectPage, false),
+		"GET /desk":        s.live(s.changer.DeskPage, true),
+		"GET /operator":    s.live(s.reader.OperatorPage, false),
+		"GET /waiters":     s.live(s.reader.WaitersPage, false),
+		"GET /history":     s.live(s.reader.HistoryPage, false),
+		"GET /policies":    s.live(s.reader.PoliciesPage, false),
+		"GET /statistics":  s.live(s.reader.StatisticsPage, false),
+		"GET /people":      s.live(s.reader.PeoplePage, false),
+		"GET /requests":    s.live(s.reader.RequestsPage, false),
+		"GET /history.csv": s.historyFile,
+		"GET /health":      s.page(s.healthPage),
 	}
 	for pattern, page := range s.changer.Handlers() {
 		s.handlers[pattern] = s.page(page)
@@ -69,13 +73,31 @@ func (s *site) route() {
 }
 
 func (s *site) serve(w http.ResponseWriter, r *http.Request, person string) {
-	if _, pattern := s.mux.Handler(r); pattern != "" {
+	err := reading.CheckFilters(r.URL)
+	if _, pattern := s.mux.Handler(r); pattern != "" && err == nil {
 		s.handlers[pattern](w, r, person)
 		return
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), s.config.Timeout)
 	defer cancel()
-	s.answer(w, r, s.visitor(ctx, person), pages.View{}, s.noPage(w, r))
+	if err == nil {
+		err = s.noPage(w, r)
+	}
+	s.answer(w, r, s.visitor(ctx, person), pages.View{}, err)
+}
+
+// historyFile serves the history for spreadsheets.
+func (s *site) historyFile(w http.ResponseWriter, r *http.Request, person string) {
+	ctx, cancel := context.WithTimeout(r.Context(), s.config.Timeout)
+	defer cancel()
+	var text bytes.Buffer // so that an error leaves no half file
+	if err := s.reader.WriteHistory(ctx, r.URL.Query(), &text); err != nil {
+		s.answer(w, r, s.visitor(ctx, person), pages.View{}, err)
+		return
+	}
+	w.Header().Set("Content-Type", "text/csv; charset=utf-8")
+	w.Header().Set("Content-Disposition", `attachment; filename="applock-history.csv"`)
+	_, _ = w.Write(text.Bytes()) // the browser may have left
 }
 
 // noPage returns the error for an unknown address, or for a method that the address does not have.

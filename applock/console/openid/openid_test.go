@@ -24,8 +24,8 @@ func TestSession(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t, nil)
 	browser := p.browser()
-	got := p.open(browser, "?type=a%26b&sort=left")
-	if got.status != http.StatusOK || !strings.Contains(got.text, "You are <bdi>mlee</bdi>") || got.address.Path != "/locks/" ||
+	got := p.open(browser, "locks?type=a%26b&sort=left")
+	if got.status != http.StatusOK || !strings.Contains(got.text, "You are <bdi>mlee</bdi>") || got.address.Path != "/locks/locks" ||
 		got.address.RawQuery != "sort=left&type=a%26b" {
 		t.Fatalf("status %d at %s: %s", got.status, got.address, got.text)
 	}

@@ -446,7 +446,7 @@ func (c *Changer) repeatRequests(ctx context.Context, person string) error {
 }
 
 func (c *Changer) requestsOf(ctx context.Context, operator string) (requests []applock.Asker, err error) {
-	requests, err = reading.Collect(c.client.Asking(ctx, applock.AskingRequest{Operator: operator}), reading.RowsOfPage)
+	requests, err = reading.Collect(c.client.Asking(ctx, applock.AskingRequest{Operator: operator}), reading.MostOfPerson)
 	if err != nil && reading.NotToBeSeen(err) {
 		return nil, nil
 	}

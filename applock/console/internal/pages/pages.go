@@ -3,10 +3,12 @@ package pages
 
 import (
 	"bytes"
+	"compress/gzip"
 	"context"
 	"embed"
 	"errors"
 	"fmt"
+	"html"
 	"html/template"
 	"log/slog"
 	"net/http"
@@ -15,6 +17,7 @@ import (
 	"time"
 
 	"github.com/applock/applock/applock"
+	"github.com/applock/applock/internal/visible"
 )
 
 //go:embed templates static
@@ -144,10 +147,27 @@ func (p *Pages) WriteAround(w http.ResponseWriter, r *http.Request, v View, main
 		return
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.Header().Set("Vary", "Accept-Encoding, Sec-Fetch-Site")
+	body := text.Bytes()
+	if compresses(r) {
+		w.Header().Set("Content-Encoding", "gzip")
+		text = bytes.Buffer{}
+		packed := gzip.NewWriter(&text)
+		_, _ = packed.Write(body) // into the memory
+		_ = packed.Close()
+		body = text.Bytes()
+	}
 	if v.Status != 0 {
 		w.WriteHeader(v.Status)
 	}
-	_, _ = w.Write(text.Bytes()) // the browser may have closed the connection
+	_, _ = w.Write(body) // the browser may have closed the connection
+}
+
+// compresses reports whether the browser knows gzip, and the console itself or the person has asked: the size of a compressed page would
+// tell another site what is in it.
+func compresses(r *http.Request) bool {
+	site := r.Header.Get("Sec-Fetch-Site")
+	return strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") && (site == "same-origin" || site == "none")
 }
 
 func (p *Pages) broken(w http.ResponseWriter, r *http.Request, err error) {
@@ -243,13 +263,13 @@ func (p *Pages) Label(name string) template.HTML {
 		"Object": "label.object", "Object.Type": "label.type", "Object.ID": "label.object", "ObjectType": "label.type",
 		"Prefix": "label.prefix", "Operator": "label.operator", "Department": "label.department",
 		"NoDepartment": "label.no-department", "OlderThan": "label.older", "ExpiresWithin": "label.within",
-		"After": "label.after", "Since": "label.back",
+		"After": "label.after", "Since": "label.back", "Event": "label.event",
 		"To.Operator": "label.to", "To.Department": "label.to-department", "Reason": "label.reason", "Note": "label.note",
 		"Type": "label.type", "DefaultTTL": "label.ttl", "LongestTTL": "label.longest-ttl", "YieldAfter": "label.yield",
 		"Message": "label.message", "Wait": "label.wait",
 	}[name]
 	if label == "" {
-		return template.HTML(name) //nolint:gosec // a name of ours
+		return template.HTML(html.EscapeString(visible.Text(name))) //nolint:gosec // escaped
 	}
 	return template.HTML("“" + p.texts[label] + "”") //nolint:gosec // a text of ours
 }

@@ -8,7 +8,6 @@ import (
 	"path"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/applock/applock/applock"
 	"github.com/applock/applock/internal/span"
@@ -20,7 +19,6 @@ func parseTemplates(words texts) map[string]*template.Template {
 		"lasting":  Lasting,
 		"said":     func(t time.Time) string { return said(t, time.Now()) },
 		"happened": func(kind applock.EventKind) string { return cmp.Or(words["event."+string(kind)], string(kind)) },
-		"whole":    whole,
 		"span":     typed,
 		"number":   grouped,
 		"stamp":    func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") },
@@ -49,6 +47,8 @@ func menu() []entry {
 		{"./", "menu.now"},
 		{"locks", "menu.locks"},
 		{"waiters", "menu.waiters"},
+		{"requests", "menu.requests"},
+		{"people", "menu.people"},
 		{"history", "menu.history"},
 		{"statistics", "menu.statistics"},
 		{"policies", "menu.policies"},
@@ -104,10 +104,8 @@ func typed(d time.Duration) string {
 	return span.Format(d)
 }
 
-// longestWhole is the longest name that is never broken: it fits into the table of locks at any width.
-const longestWhole = 24
-
-func whole(name string) bool { return utf8.RuneCountInString(name) <= longestWhole }
+// longestObject and longestName are the longest names of objects and of others that always fit into their columns.
+const longestObject, longestName = 20, 14
 
 // grouped separates the thousands of a whole number.
 func grouped(number any) template.HTML {

@@ -28,6 +28,8 @@ func (t texts) functions() template.FuncMap {
 		"several": several,
 		"grant":   FormatGrant,
 		"value":   Value,
+		"clamped": func(name string) template.HTML { return clamped(longestName, name) },
+		"object":  func(name string) template.HTML { return clamped(longestObject, name) },
 		"words":   words,
 		"visible": visible.Text,
 	}
@@ -61,6 +63,22 @@ func (t texts) html(name string, args ...any) template.HTML {
 // Value isolates a value.
 func Value(of any) template.HTML {
 	return template.HTML("<bdi>" + html.EscapeString(visible.Text(fmt.Sprint(of))) + "</bdi>") //nolint:gosec // escaped
+}
+
+// clamped isolates a name of which a narrow column leaves out the middle, since the ends tell names apart. It is for names of more than most
+// characters.
+func clamped(most int, name string) template.HTML {
+	const tail = 6
+	text := []rune(visible.Text(name))
+	if len(text) <= most {
+		return Value(name)
+	}
+	at := len(text) - tail
+	for at > 0 && unicode.In(text[at], unicode.M) { // a mark stays with its letter
+		at--
+	}
+	head, end := html.EscapeString(string(text[:at])), html.EscapeString(string(text[at:]))
+	return template.HTML(`<bdi class="cut" title="` + head + end + `"><span>` + head + `</span><span>` + end + `</span></bdi>`) //nolint:gosec // escaped
 }
 
 // words isolates a text of several lines.

@@ -7,14 +7,19 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/applock/applock/applock"
 	"github.com/applock/applock/applock/console/internal/access"
 	"github.com/applock/applock/applock/console/internal/pages"
 )
 
-// RowsOfPage is the number of locks, waiters or events on a page.
-const RowsOfPage = 100
+const (
+	// RowsOfPage is the number of rows of a list on a page.
+	RowsOfPage = 20
+	// MostOfPerson is the number of a person's locks, requests or events that are read to find one.
+	MostOfPerson = 100
+)
 
 // The orders of the list. A leading "-" reverses one.
 const (
@@ -46,35 +51,40 @@ type filter struct {
 	Search                             string
 	Type, Prefix, Operator, Department string
 	NoDepartment, Waiting              bool
-	Older, Within                      string
-	Sort                               string
+	// Within is a time, or today. Offset is the reader's zone for that, in minutes east of UTC.
+	Older, Within, Offset string
+	Sort                  string
 	// After is the last object of the previous page, if sorted by object. Skip is the number of locks before this page in other orders.
 	After string
 	Skip  int
+	// most is the number of rows to read, zero for those of a page.
+	most int
 }
 
-func filterOf(query url.Values) filter {
+// today is the value of Within for what ends before midnight.
+const today = "today"
+
+func filterOf(query url.Values) (filter, error) {
 	get := func(name string) string { return strings.TrimSpace(query.Get(name)) }
 	f := filter{
 		Search: get("q"),
 		Type:   get("type"), Prefix: get("prefix"), Operator: get("operator"), Department: get("department"),
 		NoDepartment: get("no-department") != "", Waiting: get("waiting") != "",
-		Older: get("older"), Within: get("within"), Sort: get("sort"),
+		Older: get("older"), Within: get("within"), Offset: get("offset"), Sort: cmp.Or(get("sort"), byObject),
 		After: query.Get("after"),
 	}
 	if comparisons()[strings.TrimPrefix(f.Sort, "-")] == nil {
-		f.Sort = byObject
+		return f, &applock.InvalidError{Argument: "sort", Reason: "is the name of no column"}
 	}
-	if skip, err := strconv.Atoi(get("skip")); err == nil {
-		f.Skip = max(0, skip)
-	}
-	return f
+	var err error
+	f.Skip, err = skipOf(query)
+	return f, err
 }
 
 func (f filter) fields() map[string]string {
 	fields := map[string]string{
 		"q": f.Search, "type": f.Type, "prefix": f.Prefix, "operator": f.Operator, "department": f.Department,
-		"older": f.Older, "within": f.Within,
+		"older": f.Older, "within": f.Within, "offset": f.Offset,
 	}
 	for name, set := range map[string]bool{"no-department": f.NoDepartment, "waiting": f.Waiting} {
 		if set {
@@ -142,8 +152,12 @@ func (f filter) Chips() []chip {
 		}
 		query := f.query()
 		query.Del(of.name)
-		if of.name == "no-department" || of.name == "waiting" {
+		switch {
+		case of.name == "no-department" || of.name == "waiting":
 			value = ""
+		case of.name == "within" && value == today:
+			query.Del("offset")
+			value, of.label = "", "chip.today"
 		}
 		chips = append(chips, chip{Label: of.label, Value: value, Address: addressOf(query)})
 	}
@@ -154,7 +168,7 @@ func (f filter) Chips() []chip {
 func (f filter) Offers() []chip {
 	var offers []chip
 	for _, of := range []struct{ name, value, label string }{
-		{"waiting", "1", "chip.waiting"}, {"within", "1h", "offer.within"}, {"older", "7d", "offer.older"},
+		{"waiting", "1", "chip.waiting"}, {"within", "1h", "offer.within"}, {"within", today, "chip.today"}, {"older", "7d", "offer.older"},
 	} {
 		if f.fields()[of.name] != "" {
 			continue
@@ -214,10 +228,15 @@ func (f filter) request() (applock.ListRequest, error) {
 	if r.OlderThan, err = pages.ParseSpan("OlderThan", f.Older); err != nil {
 		return r, err
 	}
-	if r.ExpiresWithin, err = pages.ParseSpan("ExpiresWithin", f.Within); err != nil {
+	if f.Within == today {
+		r.ExpiresWithin, err = untilMidnight(time.Now(), f.Offset)
+	} else {
+		r.ExpiresWithin, err = pages.ParseSpan("ExpiresWithin", f.Within)
+	}
+	if err != nil {
 		return r, err
 	}
-	r.PageSize = RowsOfPage + 1
+	r.PageSize = f.rows() + 1
 	r.Order, _ = f.inSQL()
 	if f.After != "" && r.Order == applock.ByObject {
 		r.After, err = applock.ParseObject(f.After)
@@ -225,32 +244,47 @@ func (f filter) request() (applock.ListRequest, error) {
 	return r, err
 }
 
+// rows returns how many rows to read.
+func (f filter) rows() int { return cmp.Or(f.most, RowsOfPage) }
+
+// untilMidnight returns the time left of the day in a zone, which is written in minutes east of UTC; empty is UTC.
+func untilMidnight(now time.Time, offset string) (time.Duration, error) {
+	minutes, err := strconv.Atoi(cmp.Or(offset, "0"))
+	if err != nil || minutes < -24*60 || minutes > 24*60 {
+		return 0, &applock.InvalidError{Argument: "offset", Reason: "is written in minutes east of UTC"}
+	}
+	const day = 24 * time.Hour
+	passed := now.UTC().Add(time.Duration(minutes)*time.Minute).Sub(now.UTC().Truncate(day)) % day
+	if passed < 0 {
+		passed += day
+	}
+	return max(time.Second, (day - passed).Truncate(time.Second)), nil
+}
+
 type listed struct {
+	part
+
 	Filter filter
 	Rows   []row
 	// Total is the number of locks that pass the filter, zero if unknown. About marks a number that may be a minute old.
 	Total int
 	About bool
-	// From is the number of the first row, zero if unknown.
-	From int
-	// Back and More are the addresses of the previous and next page, empty if there is none.
-	Back, More string
 	// Cut is true if more locks exist without a next page, TooMany if there are too many to search or sort.
 	Cut, TooMany bool
-	// Types and Departments are the existing ones, for the filter's boxes.
-	Types, Departments []string
+	// Types, Departments and People are the existing ones, for the filter's boxes.
+	Types, Departments, People []string
 	// Verbs are the person's verbs that accept several locks, and that at least one of the rows permits.
 	Verbs []string
 	// Named is an object whose name was searched for, and that no row shows.
 	Named *applock.Object
 }
 
-// To returns the number of the last row.
-func (l listed) To() int { return l.From + len(l.Rows) - 1 }
-
 // ListPage is the list of locks.
 func (r *Reader) ListPage(ctx context.Context, who access.Visitor, query url.Values) (pages.View, error) {
-	f := filterOf(query)
+	f, err := filterOf(query)
+	if err != nil {
+		return pages.View{}, err
+	}
 	v := pages.View{Template: "list", Title: r.pages.Text("title.locks"), Here: "locks", Search: f.Search}
 	if f.First() == (filter{Within: "1h", Sort: byLeft}).First() {
 		v.Title = r.pages.Text("title.expiring")
@@ -264,6 +298,7 @@ func (r *Reader) ListPage(ctx context.Context, who access.Visitor, query url.Val
 	}
 	stats := r.readCounts(ctx)
 	page.Types, page.Departments = kindsOf(stats)
+	page.People = r.readNames(ctx)
 	if page.Total == 0 {
 		page.Total = totalOf(stats, f)
 		page.About = page.Total > 0
@@ -344,17 +379,17 @@ func (r *Reader) readPage(ctx context.Context, f filter, request applock.ListReq
 		if err != nil {
 			return page, err
 		}
-		if len(page.Rows) == RowsOfPage {
+		if len(page.Rows) == f.rows() {
 			page.Cut = f.Sort != byObject
 			if !page.Cut {
-				page.More = f.with("after", page.Rows[RowsOfPage-1].Object.String())
+				page.More = f.with("after", page.Rows[f.rows()-1].Object.String())
 			}
 			break
 		}
 		page.Rows = append(page.Rows, row{Lock: lock, Waiters: waiting[lock.Object]})
 	}
 	if f.After == "" {
-		page.From = 1
+		page.From, page.To = 1, len(page.Rows)
 		if page.More == "" && !page.Cut {
 			page.Total = len(page.Rows)
 		}
@@ -382,17 +417,8 @@ func (s *snapshot) page(f filter, request applock.ListRequest) listed {
 	default:
 		slices.SortStableFunc(passed, compare)
 	}
-	page := listed{Filter: f, Total: len(passed), From: min(f.Skip, len(passed)) + 1}
-	page.Rows = passed[page.From-1 : min(page.From-1+RowsOfPage, len(passed))]
-	if page.To() < len(passed) {
-		page.More = f.with("skip", strconv.Itoa(page.To()))
-	}
-	switch {
-	case f.Skip > RowsOfPage:
-		page.Back = f.with("skip", strconv.Itoa(f.Skip-RowsOfPage))
-	case f.Skip > 0:
-		page.Back = f.First()
-	}
+	page := listed{Filter: f, Total: len(passed), part: partOf(len(passed), f.Skip, f.query(), "locks")}
+	page.Rows = passed[page.From-1 : page.To]
 	if isObject {
 		page.Named = &named
 	}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -17,10 +16,6 @@ import (
 const (
 	// rowsOfNow is the number of rows of each kind on the first page. Links lead to the rest.
 	rowsOfNow = 8
-	// eventsMost limits the events that one page reads to find those of a department.
-	eventsMost = 20_000
-	// sinceYesterday is the period of the events on the first page.
-	sinceYesterday = "1d"
 )
 
 // queue is an object with waiters.
@@ -86,31 +81,6 @@ func (s *snapshot) lockOn(waiter applock.Waiter) *applock.Lock {
 	}
 }
 
-type share struct {
-	Operator string
-	Locks    int
-	// Percent is relative to the operator with the most locks.
-	Percent int
-}
-
-// shares returns the operators with the most locks.
-func (s *snapshot) shares() []share {
-	held := map[string]int{}
-	for _, row := range s.rows {
-		held[row.Owner.Operator]++
-	}
-	all := make([]share, 0, len(held))
-	for operator, locks := range held {
-		all = append(all, share{Operator: operator, Locks: locks})
-	}
-	slices.SortFunc(all, func(a, b share) int { return cmp.Or(b.Locks-a.Locks, strings.Compare(a.Operator, b.Operator)) })
-	all = all[:min(len(all), rowsOfNow)]
-	for i := range all {
-		all[i].Percent = max(1, all[i].Locks*100/all[0].Locks)
-	}
-	return all
-}
-
 type nowShown struct {
 	Queues []queue
 	// Blocked counts the objects with waiters, Waiting the waiters, Locks the locks.
@@ -122,7 +92,9 @@ type nowShown struct {
 	// Department restricts the events; empty for all.
 	Department  string
 	Departments []string
-	Most        []share
+	Most        []worker
+	// People is the number of operators.
+	People int
 	// Asked are the oldest requests, AllAsked the number of all.
 	Asked    []applock.Asker
 	AllAsked int
@@ -143,7 +115,7 @@ func (r *Reader) NowPage(ctx context.Context, who access.Visitor, query url.Valu
 	queues := all.queues("")
 	data := nowShown{
 		Queues: queues[:min(len(queues), rowsOfNow)], Blocked: len(queues), Waiting: len(all.waiters),
-		Locks: len(all.rows), Most: all.shares(), Cut: all.cut,
+		Locks: len(all.rows), Cut: all.cut,
 		Department: department, Asks: who.Rights[access.Ask],
 	}
 	data.Offers = offer(who, data.Queues)
@@ -162,85 +134,18 @@ func (r *Reader) NowPage(ctx context.Context, who access.Visitor, query url.Valu
 		return pages.View{}, err
 	}
 	present.attachTo(data.Queues)
+	workers := all.workers(present)
+	idle := slices.IndexFunc(workers, func(one worker) bool { return one.Locks == 0 })
+	if data.People = len(workers); idle < 0 {
+		idle = data.People
+	}
+	data.Most = workers[:min(idle, rowsOfNow)]
 	asked := present.asked()
 	data.Asked, data.AllAsked = asked[:min(len(asked), rowsOfNow)], len(asked)
 	_, data.Departments = kindsOf(r.readCounts(ctx))
 	request := applock.HistoryRequest{Since: 24 * time.Hour}
-	data.Happened, _, err = r.readHappened(ctx, request, department, rowsOfNow)
+	data.Happened, _, err = r.readHappened(ctx, request, eventFilterOf(query).passes(), rowsOfNow)
 	return pages.View{Template: "now", Title: r.pages.Text("title.now"), Here: "./", Data: data}, err
-}
-
-// readHappened returns the newest events of a department, limited in number, and the event to continue behind, zero for none. An event
-// belongs to the departments of both its old and its new owner.
-func (r *Reader) readHappened(
-	ctx context.Context, request applock.HistoryRequest, department string, rows int,
-) (found []applock.Event, last int64, err error) {
-	request.NewestFirst, request.PageSize = true, rows+1
-	if department != "" {
-		request.PageSize = applock.DefaultPageSize
-	}
-	read := 0
-	for event, err := range r.client.History(ctx, request) {
-		if err != nil {
-			return nil, 0, err
-		}
-		if read == eventsMost || len(found) == rows {
-			return found, last, nil
-		}
-		read++
-		if last = event.ID; department == "" || event.From.Department == department || event.To.Department == department {
-			found = append(found, event)
-		}
-	}
-	return found, 0, nil
-}
-
-type historyShown struct {
-	Events            []applock.Event
-	Since, Department string
-	Departments       []string
-	Operator          string
-	// Next is the address of the earlier events, empty if there are none. After is true on such a page.
-	Next  string
-	After bool
-}
-
-// Address returns the address of the page for another period.
-func (h historyShown) Address(since string) string {
-	h.Since = since
-	return "history?" + h.query().Encode()
-}
-
-func (h historyShown) query() url.Values {
-	return queryOf(map[string]string{"since": h.Since, "department": h.Department, "operator": h.Operator})
-}
-
-// HistoryPage is the history, newest first.
-func (r *Reader) HistoryPage(ctx context.Context, _ access.Visitor, query url.Values) (pages.View, error) {
-	get := func(name string) string { return strings.TrimSpace(query.Get(name)) }
-	data := historyShown{Since: cmp.Or(get("since"), sinceYesterday), Department: get("department"), Operator: get("operator")}
-	since, err := pages.ParseSpan("Since", data.Since)
-	if err != nil {
-		return pages.View{}, err
-	}
-	request := applock.HistoryRequest{Since: since, Operator: data.Operator}
-	if after := get("after"); after != "" {
-		data.After = true
-		if request.After, err = strconv.ParseInt(after, 10, 64); err != nil {
-			return pages.View{}, &applock.InvalidError{Argument: "After", Reason: "is not the number of an event"}
-		}
-	}
-	var last int64
-	if data.Events, last, err = r.readHappened(ctx, request, data.Department, RowsOfPage); err != nil {
-		return pages.View{}, err
-	}
-	if last > 0 {
-		next := data.query()
-		next.Set("after", strconv.FormatInt(last, 10))
-		data.Next = "history?" + next.Encode()
-	}
-	_, data.Departments = kindsOf(r.readCounts(ctx))
-	return pages.View{Template: "history", Title: r.pages.Text("title.history"), Here: "history", Data: data}, nil
 }
 
 type policiesShown struct {

@@ -8,34 +8,45 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/applock/applock/applock"
 	"github.com/applock/applock/applock/console/internal/access"
 	"github.com/applock/applock/applock/console/internal/pages"
 )
 
-// readWaiters returns those who wait longest, at most a page of them.
-func (r *Reader) readWaiters(ctx context.Context, request applock.WaitersRequest) (longest []applock.Waiter, err error) {
+// queued are the waiters of an object or of an operator.
+type queued struct {
+	// Longest are those who wait longest, at most a page of them. All is the number of all.
+	Longest []applock.Waiter
+	All     int
+}
+
+func (r *Reader) readWaiters(ctx context.Context, request applock.WaitersRequest) (queued, error) {
+	var found queued
 	request.PageSize = applock.MaxPageSize
 	for waiter, err := range r.client.Waiters(ctx, request) {
 		if err != nil {
-			return nil, err
+			return queued{}, err
 		}
-		at, _ := slices.BinarySearchFunc(longest, waiter, func(a, b applock.Waiter) int { return a.Since.Compare(b.Since) })
-		longest = slices.Insert(longest, at, waiter)
-		longest = longest[:min(len(longest), RowsOfPage)]
+		at, _ := slices.BinarySearchFunc(found.Longest, waiter, func(a, b applock.Waiter) int { return a.Since.Compare(b.Since) })
+		found.Longest = slices.Insert(found.Longest, at, waiter)
+		found.Longest = found.Longest[:min(len(found.Longest), RowsOfPage)]
+		found.All++
 	}
-	return longest, nil
+	return found, nil
 }
 
 type objectShown struct {
 	Object applock.Object
 	// Lock is nil if the object is free.
 	Lock    *applock.Lock
-	Waiters []applock.Waiter
+	Waiters queued
 	Events  []applock.Event
-	Present []presence
-	Verbs   []string
+	// MoreEvents is true if the history has more.
+	MoreEvents bool
+	Present    []presence
+	Verbs      []string
 }
 
 // ObjectPage is the page of an object.
@@ -61,7 +72,8 @@ func (r *Reader) ObjectPage(ctx context.Context, who access.Visitor, query url.V
 	}
 	data.Present = present.presences(object)
 	history := applock.HistoryRequest{ObjectType: object.Type, ObjectID: object.ID}
-	data.Events, _, err = r.readHappened(ctx, history, "", RowsOfPage)
+	events, last, err := r.readHappened(ctx, history, nil, RowsOfPage)
+	data.Events, data.MoreEvents = events, last > 0
 	return pages.View{Template: "object", Title: object.String(), Data: data}, err
 }
 
@@ -82,13 +94,22 @@ type Desk struct {
 	Operator string
 	Rows     []row
 	More     string
-	Waits    []applock.Waiter
+	Waits    queued
 	// Inbox are the actions of others on the operator's locks, Actions the operator's own. Both are newest first, and limited to the newest
 	// events.
 	Inbox, Actions []applock.Event
 	Verbs          []string
 	// Own is the private part of a person's own desk, nil on the desk of somebody else.
 	Own any
+}
+
+// Shown returns the desk as far as a page shows it.
+func (d Desk) Shown() Desk {
+	if len(d.Rows) > RowsOfPage {
+		d.Rows, d.More = d.Rows[:RowsOfPage], addressOf(queryOf(map[string]string{"operator": d.Operator}))
+	}
+	d.Inbox, d.Actions = d.Inbox[:min(len(d.Inbox), RowsOfPage)], d.Actions[:min(len(d.Actions), RowsOfPage)]
+	return d
 }
 
 // eventsOfDesk is the number of newest events of an operator that are read.
@@ -107,7 +128,7 @@ func (r *Reader) ReadDesk(ctx context.Context, who access.Visitor, operator stri
 	if operator == "" {
 		return data, &applock.InvalidError{Argument: "Operator", Reason: "must not be empty"}
 	}
-	held, err := r.readList(ctx, who, filter{Operator: operator, Sort: byObject})
+	held, err := r.readList(ctx, who, filter{Operator: operator, Sort: byObject, most: MostOfPerson})
 	if err != nil {
 		return data, err
 	}
@@ -123,7 +144,7 @@ func (r *Reader) ReadDesk(ctx context.Context, who access.Visitor, operator stri
 	if data.Waits, err = r.readWaiters(ctx, applock.WaitersRequest{Operator: operator}); err != nil {
 		return data, err
 	}
-	events, _, err := r.readHappened(ctx, applock.HistoryRequest{Operator: operator}, "", eventsOfDesk)
+	events, _, err := r.readHappened(ctx, applock.HistoryRequest{Operator: operator}, nil, eventsOfDesk)
 	for _, event := range events {
 		// A lock given away appears in the former holder's inbox, even if that was the actor.
 		given := event.Kind == applock.EventGiven && event.From.Operator == operator
@@ -133,12 +154,14 @@ func (r *Reader) ReadDesk(ctx context.Context, who access.Visitor, operator stri
 			data.Inbox = append(data.Inbox, event)
 		}
 	}
-	data.Actions, data.Inbox = data.Actions[:min(len(data.Actions), RowsOfPage)], data.Inbox[:min(len(data.Inbox), RowsOfPage)]
 	return data, err
 }
 
 type queuesShown struct {
+	part
+
 	Type   string
+	Types  []string
 	Queues []queue
 	// Blocked counts the objects with waiters, Waiting the waiters.
 	Blocked, Waiting int
@@ -148,17 +171,17 @@ type queuesShown struct {
 // WaitersPage is the list of objects with waiters.
 func (r *Reader) WaitersPage(ctx context.Context, who access.Visitor, query url.Values) (pages.View, error) {
 	data := queuesShown{Type: strings.TrimSpace(query.Get("type"))}
-	all, err := r.readShared(ctx, who)
-	if err != nil {
+	skip, notNumber := skipOf(query)
+	all, notRead := r.readShared(ctx, who)
+	present, notPresent := r.readPresent(ctx, who)
+	if err := cmp.Or(notNumber, notRead, notPresent); err != nil {
 		return pages.View{}, err
 	}
 	queues := all.queues(data.Type)
-	data.Blocked, data.Queues = len(queues), queues[:min(len(queues), RowsOfPage)]
+	data.part = partOf(len(queues), skip, queryOf(map[string]string{"type": data.Type}), "waiters")
+	data.Blocked, data.Queues = len(queues), queues[data.From-1:data.To]
+	data.Types, _ = kindsOf(r.readCounts(ctx))
 	data.Offers = offer(who, data.Queues)
-	present, err := r.readPresent(ctx, who)
-	if err != nil {
-		return pages.View{}, err
-	}
 	present.attachTo(data.Queues)
 	for _, queue := range queues {
 		data.Waiting += queue.All
@@ -166,74 +189,35 @@ func (r *Reader) WaitersPage(ctx context.Context, who access.Visitor, query url.
 	return pages.View{Template: "waiters", Title: r.pages.Text("title.waiters"), Here: "waiters", Data: data}, nil
 }
 
+// statisticsShown are the statistics, and what they come to.
 type statisticsShown struct {
-	Stats []applock.Stats
-	Plots []plot
+	// Stats are sorted by the number of locks.
+	Stats                  []counted
+	Live, Waiters, Expired int64
+	// Oldest is the age of the oldest lock, Longest the longest wait.
+	Oldest, Longest time.Duration
+}
+
+// counted are the numbers of a type and department.
+type counted struct {
+	applock.Stats
+
+	// Percent is relative to the one with the most locks.
+	Percent int64
 }
 
 // StatisticsPage is the statistics.
-func (r *Reader) StatisticsPage(ctx context.Context, _ access.Visitor, _ url.Values) (pages.View, error) {
-	stats, err := r.client.Stats(ctx, applock.StatsRequest{})
-	data := statisticsShown{Stats: stats, Plots: plotsOf(stats)}
-	return pages.View{Template: "statistics", Title: r.pages.Text("title.statistics"), Here: "statistics", Data: data}, err
-}
-
-// plot is a bar chart over the types with the highest numbers.
-type plot struct {
-	Title  string
-	Bars   []bar
-	Height int
-}
-
-// bar is a bar of a plot, in the plot's units.
-type bar struct {
-	Label              string
-	Value              int64
-	Y, Width, TextY, X int
-}
-
-const (
-	barsOfPlot  = 12
-	barDistance = 26
-	barBegins   = 150
-	barLongest  = 370
-)
-
-func plotsOf(stats []applock.Stats) []plot {
-	live, waiters := map[string]int64{}, map[string]int64{}
+func (r *Reader) StatisticsPage(ctx context.Context, who access.Visitor, _ url.Values) (pages.View, error) {
+	stats, err := r.readStats(ctx, who.Polls)
+	data := statisticsShown{}
 	for _, of := range stats {
-		live[of.ObjectType] += of.Live
-		waiters[of.ObjectType] += of.Waiters
+		data.Stats = append(data.Stats, counted{Stats: of})
+		data.Live, data.Waiters, data.Expired = data.Live+of.Live, data.Waiters+of.Waiters, data.Expired+of.Expired
+		data.Oldest, data.Longest = max(data.Oldest, of.Oldest), max(data.Longest, of.LongestWait)
 	}
-	var plots []plot
-	for _, of := range []struct {
-		title  string
-		values map[string]int64
-	}{{"plot.live", live}, {"plot.waiters", waiters}} {
-		if p := plotOf(of.title, of.values); len(p.Bars) > 0 {
-			plots = append(plots, p)
-		}
+	slices.SortStableFunc(data.Stats, func(a, b counted) int { return cmp.Compare(b.Live, a.Live) })
+	for i, of := range data.Stats {
+		data.Stats[i].Percent = of.Live * 100 / max(1, data.Stats[0].Live)
 	}
-	return plots
-}
-
-func plotOf(title string, values map[string]int64) plot {
-	p := plot{Title: title}
-	for label, value := range values {
-		if value > 0 {
-			p.Bars = append(p.Bars, bar{Label: label, Value: value})
-		}
-	}
-	slices.SortFunc(p.Bars, func(a, b bar) int {
-		return cmp.Or(cmp.Compare(b.Value, a.Value), strings.Compare(a.Label, b.Label))
-	})
-	p.Bars = p.Bars[:min(len(p.Bars), barsOfPlot)]
-	for i := range p.Bars {
-		b := &p.Bars[i]
-		b.Y, b.TextY = i*barDistance+4, i*barDistance+18
-		b.Width = max(2, int(b.Value*barLongest/p.Bars[0].Value))
-		b.X = barBegins + b.Width + 6
-	}
-	p.Height = len(p.Bars)*barDistance + 6
-	return p
+	return pages.View{Template: "statistics", Title: r.pages.Text("title.statistics"), Here: "statistics", Data: data}, err
 }

@@ -196,10 +196,10 @@ func (p *present) presences(object applock.Object) []presence {
 	return lines
 }
 
-// A form suggests peopleShown names, from the first peopleRead locks, waiters and events.
+// A form suggests namesSuggested names, from the first peopleRead locks, waiters and events.
 const (
-	peopleRead  = 1000
-	peopleShown = 500
+	peopleRead     = 1000
+	namesSuggested = 500
 )
 
 // sightings are the sources of operators' names: locks, waiters and the history.
@@ -251,7 +251,7 @@ func (r *Reader) OperatorNamed(ctx context.Context, name string) (*applock.Owner
 	err := sightings{
 		locks:   applock.ListRequest{Operator: name, PageSize: 1},
 		waiters: applock.WaitersRequest{Operator: name, PageSize: 1},
-		events:  applock.HistoryRequest{Operator: name, NewestFirst: true, PageSize: RowsOfPage},
+		events:  applock.HistoryRequest{Operator: name, NewestFirst: true, PageSize: MostOfPerson},
 	}.each(ctx, r.client, func(owner applock.Owner) bool {
 		if owner.Operator == name && (found == nil || found.Department == "") {
 			found = &owner
@@ -275,5 +275,5 @@ func (r *Reader) People(ctx context.Context) ([]applock.Owner, error) {
 		return false
 	})
 	owners := slices.SortedFunc(maps.Values(known), func(a, b applock.Owner) int { return cmp.Compare(a.Operator, b.Operator) })
-	return owners[:min(len(owners), peopleShown)], err
+	return owners[:min(len(owners), namesSuggested)], err
 }

@@ -3,6 +3,7 @@
 package reading
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"strings"
@@ -21,8 +22,9 @@ type Reader struct {
 	pages  *pages.Pages
 	// Most is the number of locks that a snapshot holds.
 	Most int
-	// Counts are the statistics.
-	Counts *Shared[struct{}, []applock.Stats]
+	// Counts are the statistics, and Names the operators that filters suggest.
+	Counts *Shared[struct{}, counts]
+	Names  *Shared[struct{}, []string]
 
 	snapshots *Shared[struct{}, *snapshot]
 	present   *Shared[struct{}, *present]
@@ -41,7 +43,8 @@ type Config struct {
 func New(client *applock.Client, written *pages.Pages, config Config) *Reader {
 	return &Reader{
 		client: client, pages: written, Most: locksOfSnapshot,
-		Counts:    NewShared[struct{}, []applock.Stats](countsKept, config.Timeout),
+		Counts:    NewShared[struct{}, counts](countsKept, config.Timeout),
+		Names:     NewShared[struct{}, []string](countsKept, config.Timeout),
 		snapshots: NewShared[struct{}, *snapshot](config.Interval/2, config.Timeout),
 		present:   NewShared[struct{}, *present](config.Interval/2, config.Timeout),
 		given:     NewShared[string, []pages.GivenLock](config.Interval/2, config.Timeout),
@@ -130,13 +133,25 @@ func (r *Reader) readShared(ctx context.Context, who access.Visitor) (*snapshot,
 
 const countsKept = time.Minute
 
+// counts are the statistics, or why they cannot be read.
+type counts struct {
+	stats []applock.Stats
+	err   error
+}
+
 // readCounts returns the number of locks by type and department, at most a minute old. It returns none without the right to the statistics.
 func (r *Reader) readCounts(ctx context.Context) []applock.Stats {
-	stats, _ := r.Counts.Get(ctx, struct{}{}, true, func(ctx context.Context) ([]applock.Stats, error) {
-		stats, _ := r.client.Stats(ctx, applock.StatsRequest{})
-		return stats, ctx.Err()
-	})
+	stats, _ := r.readStats(ctx, true)
 	return stats
+}
+
+// readStats returns the statistics, which may be a minute old for a page that knows some already.
+func (r *Reader) readStats(ctx context.Context, known bool) ([]applock.Stats, error) {
+	found, err := r.Counts.Get(ctx, struct{}{}, known, func(ctx context.Context) (counts, error) {
+		stats, err := r.client.Stats(ctx, applock.StatsRequest{})
+		return counts{stats, err}, ctx.Err()
+	})
+	return found.stats, cmp.Or(err, found.err)
 }
 
 const (

@@ -109,7 +109,10 @@ func TestSharedReadFails(t *testing.T) {
 // Goal: a filter that is set is a chip, whose link is the list without it; filters asked for most are offered. Method: the links of a list.
 func TestChips(t *testing.T) {
 	t.Parallel()
-	f := filterOf(url.Values{"within": {"1h"}, "department": {" Billing "}, "waiting": {"1"}, "sort": {"-left"}})
+	f, err := filterOf(url.Values{"within": {"1h"}, "department": {" Billing "}, "waiting": {"1"}, "sort": {"-left"}})
+	if err != nil {
+		t.Fatal(err)
+	}
 	var got []string
 	for _, chip := range f.Chips() {
 		got = append(got, chip.Value+" "+chip.Address)
@@ -118,7 +121,29 @@ func TestChips(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("the chips are %q", got)
 	}
+	if chips := (filter{Within: today, Offset: "540", Sort: byLeft}).Chips(); len(chips) != 1 || chips[0] != (chip{Label: "chip.today", Address: "locks?sort=left"}) {
+		t.Errorf("the chip of today is %v", chips)
+	}
 	if offers := f.Offers(); len(offers) != 1 || offers[0].Address != "locks?department=Billing&older=7d&sort=-left&waiting=1&within=1h" {
 		t.Errorf("the offers are %v", offers)
+	}
+}
+
+// Goal: what ends today ends before midnight of the reader's zone. Method: a moment in several zones.
+func TestToday(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 11, 29, 22, 30, 0, 0, time.UTC)
+	for offset, want := range map[string]time.Duration{"": 90 * time.Minute, "0": 90 * time.Minute, "60": 30 * time.Minute, "540": 16*time.Hour + 30*time.Minute, "-300": 6*time.Hour + 30*time.Minute} {
+		if left, err := untilMidnight(now, offset); left != want || err != nil {
+			t.Errorf("%q: %v left, %v", offset, left, err)
+		}
+	}
+	if left, err := untilMidnight(now, "90"); left != 24*time.Hour || err != nil {
+		t.Errorf("at midnight %v is left, %v", left, err)
+	}
+	for _, offset := range []string{"x", "100000"} {
+		if _, err := untilMidnight(now, offset); err == nil {
+			t.Errorf("%q is no offset", offset)
+		}
 	}
 }

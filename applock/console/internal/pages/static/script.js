@@ -56,10 +56,18 @@
     return minutes % 60 === 0 ? hours + " h" : hours + " h " + minutes % 60 + " m";
   }
 
+  // The day of a link to what ends today is the reader's.
+  function localDay(root) {
+    for (const link of root.querySelectorAll('a[href*="within=today"]:not([href*="offset="])')) {
+      link.setAttribute("href", link.getAttribute("href") + "&offset=" + -new Date().getTimezoneOffset());
+    }
+  }
+
   // Shows what a page has that has just come, in times and counters.
   function show(body, root) {
     counted = performance.now() - Number(body.dataset.age || 0);
     localTimes(root);
+    localDay(root);
     count(root);
   }
 
@@ -127,8 +135,9 @@
   });
 
   show(document.body, document);
+  document.querySelector("nav [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" }); // a telephone's menu scrolls
   const said = document.getElementById("zone");
-  said.textContent = said.textContent.replace("UTC", zone);
+  said.title = said.textContent = said.textContent.replace("UTC", zone);
   const state = document.body.dataset;
   if (state.interval === undefined) {
     setInterval(() => count(document), 1000);

@@ -354,7 +354,7 @@ func (s site) goesOn(t *testing.T, object string, fence int64) {
 	if held, _ := s.lock(t, s.copied, "inquire "+object); held.Fence != fence {
 		t.Errorf("%s has fence %d, had %d", object, held.Fence, fence)
 	}
-	next := "transfer " + object + " --from jdoe --to jdoe --by boss"
+	next := "transfer " + object + " --from jdoe --to kim --by boss"
 	if strings.HasSuffix(object, ":2") {
 		if _, code := s.lock(t, s.copied, fmt.Sprintf("release %s --operator jdoe --fence %d", object, fence)); code != 0 {
 			t.Errorf("%s: release with its fence: exit code %d", object, code)

@@ -116,7 +116,7 @@ func (s site) checkRights(t *testing.T, handle *sql.DB, allowed map[string]bool)
 	session := s.session(t, handle)
 	s.checkEnd(t, session, allowed["get"])
 	for verb, signature := range article() {
-		arguments := append([]any{7}, "JDOE", "JDOE", "CS")[:len(signature.in)]
+		arguments := append([]any{7}, "JDOE", "ASMITH", "CS")[:len(signature.in)]
 		got := answer(s.call(t.Context(), session, verb, arguments...))
 		if isDenied := denied.MatchString(got); isDenied == allowed[verb] || !isDenied && strings.HasPrefix(got, "error") {
 			t.Errorf("%s: %s, allowed is %t", verb, got, allowed[verb])

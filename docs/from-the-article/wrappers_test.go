@@ -66,10 +66,10 @@ func stories() map[string]string {
 			transfer 42 JDOE ASMITH SALES   -> Y||
 			get 42 JDOE CS                  -> N|ASMITH|SALES
 			inquire 42                      -> Y|ASMITH|SALES|now
-			transfer 42 ASMITH ASMITH CS    -> Y||
-			inquire 42                      -> Y|ASMITH|CS|now
+			transfer 42 ASMITH BJONES CS    -> Y||
+			inquire 42                      -> Y|BJONES|CS|now
 			advance 169h
-			transfer 42 ASMITH JDOE CS      -> N||
+			transfer 42 BJONES JDOE CS      -> N||
 			inquire 42                      -> N|||NULL`,
 		"odd input": `
 			get -5 JDOE NULL           -> Y||

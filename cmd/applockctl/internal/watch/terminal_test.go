@@ -295,7 +295,8 @@ func TestChangeOfMarkedLocks(t *testing.T) {
 	w.press("\x1b\x1b[H")
 	for keys, refusal := range map[string]string{"k\rurgent\ry": "take customer:1: held by mlee", "r\ry": "is not that of the operator's grant"} {
 		w.await("1 of 3 locks")
-		w.transfer("customer:1", "mlee", "mlee") // another grant of the same operator
+		w.transfer("customer:1", "mlee", "asmith")
+		w.transfer("customer:1", "asmith", "mlee") // another grant of the same operator
 		w.press(keys)
 		lock, err := w.c.Inquire(t.Context(), objectOf(t, "customer:1"))
 		w.must(err)

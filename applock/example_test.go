@@ -227,6 +227,35 @@ func ExampleClient_Renew() {
 	// true
 }
 
+// A desk lasts until the end of the day. Each grant has its own answer, and one that has ended is not begun again.
+func ExampleClient_RenewAll() {
+	ctx := context.Background()
+	client, remove := openExample(ctx)
+	defer remove()
+	request := applock.RenewAllRequest{TTL: 8 * time.Hour}
+	for _, id := range []string{"1", "2"} {
+		grant, err := client.Get(ctx, applock.GetRequest{Object: applock.Object{Type: "order", ID: id}, Owner: applock.Owner{Operator: "JDOE"}, TTL: time.Hour})
+		if err != nil {
+			log.Fatal(err)
+		}
+		request.Keys = append(request.Keys, grant.Key())
+	}
+	if _, err := client.Release(ctx, applock.ReleaseRequest{Key: request.Keys[1]}); err != nil {
+		log.Fatal(err)
+	}
+	changes, err := client.RenewAll(ctx, request)
+	for _, change := range changes {
+		fmt.Println(change.Object, change.Outcome, change.Left > 7*time.Hour)
+	}
+	request.Keys[1] = request.Keys[0]
+	_, twice := client.RenewAll(ctx, request)
+	fmt.Println(err, errors.Is(twice, applock.ErrInvalid))
+	// Output:
+	// order:1 RENEWED true
+	// order:2 FREE false
+	// <nil> true
+}
+
 func ExampleClient_Inquire() {
 	ctx := context.Background()
 	client, remove := openExample(ctx)

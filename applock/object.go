@@ -108,7 +108,7 @@ const (
 	OutcomeTold      Outcome = "TOLD"
 	OutcomeOwn       Outcome = "OWN"
 	OutcomeGone      Outcome = "GONE"
-	// The next ones are those of TransferAll and ReleaseAll alone.
+	// The next ones are those of TransferAll, ReleaseAll and RenewAll alone.
 	OutcomeBusy          Outcome = "BUSY"
 	OutcomeWouldTransfer Outcome = "WOULD_TRANSFER"
 	OutcomeWouldRelease  Outcome = "WOULD_RELEASE"

@@ -31,10 +31,10 @@ type TransferAllRequest struct {
 	PageSize int
 }
 
-// LockChange is the outcome for one lock of a TransferAll or ReleaseAll.
+// LockChange is the outcome for one lock of a TransferAll, ReleaseAll or RenewAll.
 type LockChange struct {
 	Object Object
-	// Outcome is OutcomeTransferred or OutcomeReleased. It is OutcomeBusy where another transaction has locked the object, and
+	// Outcome is OutcomeTransferred, OutcomeReleased or OutcomeRenewed. It is OutcomeBusy where another transaction has locked the object, and
 	// OutcomeHeld or OutcomeFree where it has changed hands meanwhile: such an object is left as it is. In a dry run it is
 	// OutcomeWouldTransfer or OutcomeWouldRelease.
 	Outcome Outcome

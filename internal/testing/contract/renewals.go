@@ -1,13 +1,13 @@
 package contract
 
 import (
+	"errors"
 	"fmt"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/applock/applock/applock"
-	"github.com/applock/applock/internal/db"
 )
 
 // Goal: a renewal never makes a live grant end earlier than an answer that was given after the renewal began: it has one effect, and a
@@ -18,24 +18,27 @@ func renewalsNeverShorten(t *testing.T, backend Backend) {
 	place := backend.New(t)
 	const objects = 25
 	jdoe := applock.Owner{Operator: "JDOE"}
-	var grants []db.RenewableGrant
+	request := applock.RenewAllRequest{TTL: time.Minute}
 	for i := range objects {
-		id := fmt.Sprintf("%03d", i)
-		grant := mustGet(t, place.Client, customer(id), jdoe.Operator)
-		grants = append(grants, db.RenewableGrant{
-			ObjectType: "customer", ObjectID: id, OperatorID: jdoe.Operator, Fence: int64(grant.Fence), TTLSeconds: 60,
-		})
-		if _, err := place.Client.Get(t.Context(), applock.GetRequest{Object: customer(id), Owner: jdoe, TTL: time.Minute}); err != nil {
+		get := applock.GetRequest{Object: customer(fmt.Sprintf("%03d", i)), Owner: jdoe, TTL: time.Minute}
+		grant, err := place.Client.Get(t.Context(), get)
+		if err != nil {
 			t.Fatal(err)
 		}
+		request.Keys = append(request.Keys, grant.Key())
 	}
 	done := make(chan struct{})
 	var renewing sync.WaitGroup
 	renewing.Go(func() {
 		for {
-			_, err := place.Driver.RenewApplLocks(t.Context(), db.RenewApplLocksParams{Grants: grants})
-			if kind := db.KindOf(err); err != nil && kind != db.KindBusy && kind != db.KindRetry {
+			changes, err := place.Client.RenewAll(t.Context(), request)
+			if err != nil && !errors.Is(err, applock.ErrBusy) && !errors.Is(err, applock.ErrRetry) {
 				t.Errorf("renew: %v", err)
+			}
+			for i, change := range changes {
+				if change.Outcome != applock.OutcomeRenewed && change.Outcome != applock.OutcomeBusy || change.Object != request.Keys[i].Object {
+					t.Errorf("renewal %d is %+v", i, change)
+				}
 			}
 			select {
 			case <-done:
@@ -45,8 +48,8 @@ func renewalsNeverShorten(t *testing.T, backend Backend) {
 		}
 	})
 	told := map[applock.Object]time.Time{}
-	for _, grant := range grants {
-		object := customer(grant.ObjectID)
+	for _, key := range request.Keys {
+		object := key.Object
 		answer, err := place.Client.Get(t.Context(), applock.GetRequest{Object: object, Owner: jdoe, TTL: time.Hour})
 		if err == nil { // otherwise the row was busy, and the answer promised nothing
 			told[object] = answer.ExpiresAt

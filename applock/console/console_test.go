@@ -505,7 +505,7 @@ func TestMountsAnywhere(t *testing.T) {
 // confirmedForm is the last form of an action on a grant.
 func confirmedForm(grant applock.Grant, reason string) url.Values {
 	return url.Values{
-		"lock": {pages.FormatGrant(grant.Key())}, "reason": {reason}, "unknown": {"ASMITH"}, "confirmed": {"yes"},
+		"lock": {pages.FormatGrant(grant.Key())}, "reason": {reason}, "lasts": {"1h"}, "unknown": {"ASMITH"}, "confirmed": {"yes"},
 	}
 }
 

@@ -23,7 +23,7 @@ import (
 
 // deskForm is what the first form on a desk sends.
 func deskForm(holder, to string) url.Values {
-	return url.Values{"desk": {holder}, "to": {to}, "unknown": {to}, "reason": {"JDOE is ill"}}
+	return url.Values{"desk": {holder}, "to": {to}, "unknown": {to}, "lasts": {"1h"}, "reason": {"JDOE is ill"}}
 }
 
 // Goal: a plan is done once: a second click, or the way back, shows the first answer. Method: a plan confirmed by two requests at the same time, and
@@ -232,7 +232,8 @@ func TestSelectedLocks(t *testing.T) {
 	}
 }
 
-// Goal: a desk of more locks than a plan has is handed over plan by plan. Method: one lock more than a plan has.
+// Goal: a desk and a list of more locks than a plan has are handed over plan by plan. Method: one lock more than a plan has, by the desk, a
+// filter that the database reads, and a search.
 func TestDeskByPlans(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t, supervisor())
@@ -246,7 +247,24 @@ func TestDeskByPlans(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	form := deskForm("JDOE", "ASMITH")
+	for _, form := range []url.Values{deskForm("JDOE", "ASMITH"), listForm("type=customer&operator=ASMITH", "JDOE"), listForm("q=customer", "ASMITH")} {
+		planByPlan(t, d, form)
+	}
+	if lock := d.holder(t, fmt.Sprintf("customer:%05d", 500)); lock.Owner.Operator != "ASMITH" {
+		t.Errorf("the last lock is held by %s", lock.Owner)
+	}
+}
+
+// listForm hands over all locks of a list.
+func listForm(query, to string) url.Values {
+	form := deskForm("", to)
+	form.Set("all", query)
+	form.Set("lock", "what is ticked, too")
+	return form
+}
+
+func planByPlan(t *testing.T, d desk, form url.Values) {
+	t.Helper()
 	for page, rows := range []int{500, 1} {
 		_, plan := d.follow(t, d.submit("/transfer", form))
 		if got := len(objects(t, plan)); got != rows || strings.Contains(plan, "There are more") != (page == 0) {
@@ -262,8 +280,52 @@ func TestDeskByPlans(t *testing.T) {
 		}
 		form = formOf(next)
 	}
-	if lock := d.holder(t, fmt.Sprintf("customer:%05d", 500)); lock.Owner.Operator != "ASMITH" {
-		t.Errorf("the last lock is held by %s", lock.Owner)
+}
+
+// Goal: locks are extended by one plan and one call, as long as was asked for and the policy allows, none to an earlier end; what has ended or
+// changed hands is not, and is said. A hand-over lasts as long as was asked for. Method: plans of several locks; forms without and with
+// mistakes; and a lock that is shorter after it has been handed over.
+func TestExtend(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, supervisor())
+	if err := d.client.SetPolicy(t.Context(), applock.SetPolicyRequest{Policy: applock.Policy{Type: "b", LongestTTL: 3 * time.Hour}, Actor: "MLEE"}); err != nil {
+		t.Fatal(err)
+	}
+	form := url.Values{}
+	for object, ttl := range map[string]time.Duration{"a:short": time.Hour, "a:long": 9 * time.Hour, "a:free": time.Hour, "a:other": time.Hour, "b:policy": time.Hour} {
+		form.Add("lock", pages.FormatGrant(d.get(t, object, "JDOE", ttl).Key()))
+	}
+	check(t, d.see(t, "/extend?name=a:long", http.StatusOK), `name="lasts" value="9h"`, "Extend a:long")
+	check(t, d.submit("/extend", form).Body.String(), "<h1>Extend 5 locks of JDOE</h1>", `name="lasts" value="" `)
+	for lasts, problem := range map[string]string{"": "“Lasts from now” is missing.", "soon": "“Lasts from now” is written as"} {
+		form.Set("lasts", lasts)
+		w := d.submit("/extend", form)
+		if check(t, w.Body.String(), problem); w.Code != http.StatusBadRequest {
+			t.Errorf("for %q: status %d", lasts, w.Code)
+		}
+	}
+	form.Set("lasts", "5h")
+	_, plan := d.follow(t, d.submit("/extend", form))
+	check(t, plan, "Extend 5 locks of JDOE?", "New end", "not the holder: JDOE", "without your name")
+	d.release(t, "a:free", "JDOE")
+	d.release(t, "a:other", "JDOE")
+	d.get(t, "a:other", "PKING", time.Hour)
+	_, answer := d.follow(t, d.submit("/extend", formOf(plan)))
+	check(t, answer, "RENEWED</strong> Extended. 3 of 5.", "HELD</strong> Nothing", "FREE</strong> Nothing", "PKING")
+	for object, want := range map[string]time.Duration{"a:short": 5 * time.Hour, "a:long": 9 * time.Hour, "b:policy": 3 * time.Hour, "a:other": time.Hour} {
+		if left := d.holder(t, object).Left; left > want || left < want-time.Hour/2 {
+			t.Errorf("%s lasts %s more, want %s", object, left, want)
+		}
+	}
+	if events := d.events(t); len(events) != 1 { // that of the policy
+		t.Errorf("the history has %+v", events)
+	}
+	form = listForm("prefix=a:long", "ASMITH")
+	form.Set("lasts", "2h")
+	_, plan = d.follow(t, d.submit("/transfer", form))
+	d.follow(t, d.submit("/transfer", formOf(plan)))
+	if lock := d.holder(t, "a:long"); lock.Owner.Operator != "ASMITH" || lock.Left > 2*time.Hour {
+		t.Errorf("handed over it is %+v", lock)
 	}
 }
 

@@ -259,7 +259,7 @@ func TestRequestsAreRefused(t *testing.T) {
 			t.Errorf("%s %s %v: status %d, want %d", of.person, of.address, of.form, status, of.status)
 		}
 	}
-	lacks(t, d.by("AUDITOR", "/locks", nil).Body.String(), "Ask for the selected")
+	lacks(t, d.by("AUDITOR", "/locks", nil).Body.String(), `formaction="ask"`)
 	lacks(t, d.by("AUDITOR", "/object?name=customer%3A42", nil).Body.String(), `href="ask?`)
 	r := request(http.MethodPost, "/ask", askForm("customer:42", "x", "").Encode())
 	r.Header.Set("X-User", "BROWN")
@@ -277,9 +277,12 @@ func TestAskForSeveral(t *testing.T) {
 	t.Parallel()
 	d := signedInDesk(t)
 	one, two := d.get(t, "customer:42", "JDOE", time.Hour), d.get(t, "customer:43", "ASMITH", time.Hour)
-	check(t, d.by("BROWN", "/locks", nil).Body.String(), "Ask for the selected", `value="`+pages.FormatGrant(one.Key())+`"`)
-	_, form := d.follows(t, "BROWN", "/ask", url.Values{"lock": {pages.FormatGrant(one.Key()), pages.FormatGrant(two.Key())}})
-	check(t, form, "Ask for 2 locks", "Each holder reads your message")
+	check(t, d.by("BROWN", "/locks", nil).Body.String(), `formaction="ask"`, `value="`+pages.FormatGrant(one.Key())+`"`)
+	var form string
+	for _, selected := range []url.Values{{"all": {"type=customer"}}, {"lock": {pages.FormatGrant(one.Key()), pages.FormatGrant(two.Key())}}} {
+		_, form = d.follows(t, "BROWN", "/ask", selected)
+		check(t, form, "Ask for 2 locks", "Each holder reads your message")
+	}
 	carried := formOf(form)
 	carried.Set("message", "both, please")
 	_, page := d.follows(t, "BROWN", "/ask", carried)

@@ -235,7 +235,7 @@ func withRoles(t *testing.T) (d desk, role *operatorRole, log *bytes.Buffer) {
 func anyForm(keys ...applock.Key) url.Values {
 	form := url.Values{
 		"reason": {"typed"}, "to": {"ASMITH"}, "unknown": {"ASMITH"}, "confirmed": {"yes"}, "message": {"typed"}, "asker": {"ASMITH"},
-		"client": {"test"}, "answer": {"NO"}, "old": {"marker"},
+		"client": {"test"}, "answer": {"NO"}, "old": {"marker"}, "lasts": {"8h"},
 	}
 	for _, key := range keys {
 		form.Add("lock", pages.FormatGrant(key))
@@ -292,7 +292,7 @@ func TestOperatorsChangeTheirOwn(t *testing.T) {
 	d, _, _ := withRoles(t)
 	d.eachAction(t, func(action, holder string, grant applock.Grant) {
 		statuses, known := map[string]map[string]int{
-			"transfer": {"MLEE": 403, "JDOE": 403}, "take": {"MLEE": 403, "JDOE": 403}, "release": {"MLEE": 200, "JDOE": 403},
+			"transfer": {"MLEE": 403, "JDOE": 403}, "take": {"MLEE": 403, "JDOE": 403}, "release": {"MLEE": 200, "JDOE": 403}, "extend": {"MLEE": 200, "JDOE": 403},
 			"note": {"MLEE": 200, "JDOE": 403}, "respond": {"MLEE": 200, "JDOE": 403}, "policy": {"MLEE": 403, "JDOE": 403},
 			"ask": {"MLEE": 409, "JDOE": 200}, "get": {"MLEE": 200, "JDOE": 409}, "withdraw": {"MLEE": 200, "JDOE": 200}, // in one's own name
 		}[action]
@@ -308,7 +308,7 @@ func TestOperatorsChangeTheirOwn(t *testing.T) {
 			planning.Del("confirmed")
 			tries = append([]url.Values{{"lock": planning["lock"]}, planning}, tries...)
 			if slices.Contains(access.ChangesOfMany(), action) {
-				tries = append([]url.Values{{"desk": {holder}}, {"desk": {holder}, "reason": {"typed"}}}, tries...)
+				tries = append([]url.Values{{"desk": {holder}}, {"desk": {holder}, "reason": {"typed"}, "lasts": {"8h"}}}, tries...)
 			}
 		}
 		for _, form := range tries {
@@ -346,6 +346,9 @@ func TestOthersAreRefusedByName(t *testing.T) {
 	refused("both", form)
 	form.Del("confirmed")
 	refused("both, not yet confirmed", form)
+	for _, query := range []string{"type=customer", "q=customer"} {
+		refused("the list "+query, url.Values{"all": {query}, "reason": {"typed"}})
+	}
 	_, plan := d.follows(t, "MLEE", "/release", form, "supervisors")
 	refused("the plan of a supervisor", formOf(plan))
 	role.answer.Store(nil)
@@ -378,10 +381,10 @@ func TestOperatorsAreOfferedTheirOwn(t *testing.T) {
 		for _, person := range append(both, "ASMITH") {
 			for _, groups := range []string{"operators", "supervisors"} {
 				text := d.by(person, page, nil, groups).Body.String()
-				list, button := strings.HasPrefix(page, "/locks"), false
+				list, bar, button := strings.HasPrefix(page, "/locks"), strings.Contains(page, "/locks") || strings.Contains(page, "/operator"), false
 				for _, holder := range both {
 					may := slices.Contains(holders, holder) && (groups == "supervisors" || person == holder)
-					button = button || may && list
+					button = button || may && bar
 					if regexp.MustCompile(`href="release\?(name=customer%3a|desk=)`+holder).MatchString(text) != (may && !list) {
 						t.Errorf("%s of the %s at %s may release for %s: %t", person, groups, page, holder, may)
 					}

@@ -258,7 +258,7 @@ const turned = "\u202eABC"
 
 // attacked are the forms in which an attack would have come through.
 func attacked(page string) bool {
-	page = regexp.MustCompile(`<script src="(script|keys)\.js" defer></script>`).ReplaceAllString(page, "")
+	page = regexp.MustCompile(`<script src="(script|ticks|keys)\.js" defer></script>`).ReplaceAllString(page, "")
 	return strings.Contains(page, "<script") || regexp.MustCompile(`(?i)(?:href|src|action)="?\s*javascript:`).MatchString(page)
 }
 
@@ -309,13 +309,14 @@ func pagesWith(t *testing.T, text string) map[string]string {
 	pages := map[string]string{}
 	for _, address := range []string{
 		"/", "/locks", "/locks?sort=-waiters&q=type", "/history?operator=" + operator, "/policies", "/object?name=" + name, "/operator?name=" + operator, "/waiters", "/people", "/history?reason=" + operator + "&since=7d",
-		"/statistics", "/transfer?name=" + name, "/take?name=" + name, "/release?name=" + name, "/note?name=" + name,
+		"/statistics", "/transfer?name=" + name, "/take?name=" + name, "/release?name=" + name, "/extend?name=" + name, "/note?name=" + name,
 	} {
 		pages[address] = d.see(t, address, http.StatusOK)
 	}
 	for _, verb := range access.Changes() {
 		form := formOf(pages["/"+verb+"?name="+name])
 		form.Set("reason", text+" ")
+		form.Set("lasts", "1h")
 		form.Set("to", "ASMITH")
 		if verb == "transfer" {
 			pages["form of "+verb] = d.submit("/"+verb, form).Body.String()
@@ -333,6 +334,7 @@ func pagesWith(t *testing.T, text string) map[string]string {
 		_, pages["plan of a desk of "+verb] = d.follow(t, d.submit("/"+verb, deskForm(text, "ASMITH")))
 		form := deskForm(text, "ASMITH")
 		form.Set("reason", "")
+		form.Set("lasts", "")
 		pages["form of a desk of "+verb] = d.submit("/"+verb, form).Body.String()
 	}
 	_, pages["answer on a desk"] = d.follow(t, d.submit("/transfer", formOf(pages["plan of a desk of transfer"])))
@@ -353,7 +355,7 @@ func TestParametersDoNotRun(t *testing.T) {
 	d := newDesk(t, supervisor())
 	d.get(t, "customer:42", "JDOE", time.Hour)
 	parameters := []string{
-		"type", "prefix", "operator", "department", "no-department", "waiting", "older", "within", "sort", "after", "name", "desk", "id", "token", "q", "skip", "since", "event", "actor", "object", "reason", "offset",
+		"type", "prefix", "operator", "department", "no-department", "waiting", "older", "within", "sort", "after", "name", "desk", "id", "token", "q", "skip", "since", "event", "actor", "object", "reason", "offset", "all", "lasts",
 	}
 	for _, page := range []string{"/", "/locks", "/history", "/history.csv", "/people", "/requests", "/policies", "/object", "/operator", "/waiters", "/statistics", "/health", "/transfer", "/release", "/note", "/take", "/answer", "/nonsense"} {
 		for _, parameter := range parameters {

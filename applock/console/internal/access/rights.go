@@ -17,6 +17,7 @@ const (
 	Transfer = "transfer"
 	Take     = "take"
 	Release  = "release"
+	Extend   = "extend"
 	Note     = "note"
 	// Ask and Answer are the rights to ask for a lock, and to answer the requests of others.
 	Ask    = "ask"
@@ -32,7 +33,7 @@ const (
 func Changes() []string { return append(ChangesOfMany(), Note) }
 
 // ChangesOfMany returns the changes that accept several locks.
-func ChangesOfMany() []string { return []string{Transfer, Take, Release} }
+func ChangesOfMany() []string { return []string{Transfer, Take, Release, Extend} }
 
 // Client is the client of all the console's requests, so that a person's request counts once, however many pages are open.
 const Client = "console"

@@ -97,15 +97,19 @@ const rowsOfPlan = 500
 type change struct {
 	// Locks are the grants that the page showed.
 	Locks []applock.Key
-	// Desk selects all locks of an operator, or those of Type. After is the last object of the plan before, and Next the last of this plan
-	// if more follow.
+	// Desk selects all locks of an operator, or those of Type. Filter, the query of a list, selects all locks of the list. After is the last
+	// object of the plan before, and Next the last of this plan if more follow.
 	Desk, Type  string
+	Filter      string
 	After, Next applock.Object
 	To          applock.Owner
 	// Unknown is a name that the database does not know, and that the person has confirmed.
 	Unknown string
 	// Text is the reason for the history, or the new text of a note. Old is the note that the page showed.
 	Text, Old string
+	// Lasts is how long the locks last from now, as it is written, and TTL the same as a time. Empty keeps that of each lock.
+	Lasts string
+	TTL   time.Duration
 	// Carry copies the notes to the new grants.
 	Carry bool
 	// By is the person who asks for the change.
@@ -122,11 +126,12 @@ type verb struct {
 	Name string
 	// Hands is true if the form asks for a receiver, Gives if somebody gets a new grant.
 	Hands, Gives bool
-	// Many is true if the verb accepts several locks. Such a verb ends the grants, and with them their notes.
-	Many bool
+	// Many is true if the verb accepts several locks, Ends if it ends the grants, and with them their notes, for a reason. Timed is true if the
+	// form asks for a time.
+	Many, Ends, Timed bool
 	// Limit is the maximum of characters in the reason or note.
 	Limit int
-	// argument is the reason's name in errors.
+	// argument is the name of the reason or note in errors, empty without one.
 	argument string
 	// event is what the history has of it.
 	event applock.EventKind
@@ -136,9 +141,16 @@ type verb struct {
 // verbs returns the verbs in the order of the page.
 func verbs() []verb {
 	return []verb{
-		{Name: access.Transfer, Hands: true, Gives: true, Many: true, Limit: applock.MaxReasonLength, argument: "Reason", event: applock.EventTransferred, call: transfer},
-		{Name: access.Take, Gives: true, Many: true, Limit: applock.MaxReasonLength, argument: "Reason", event: applock.EventTaken, call: take},
-		{Name: access.Release, Many: true, Limit: applock.MaxReasonLength, argument: "Reason", event: applock.EventReleased, call: release},
+		{
+			Name: access.Transfer, Hands: true, Gives: true, Many: true, Ends: true, Timed: true,
+			Limit: applock.MaxReasonLength, argument: "Reason", event: applock.EventTransferred, call: transfer,
+		},
+		{
+			Name: access.Take, Gives: true, Many: true, Ends: true, Timed: true,
+			Limit: applock.MaxReasonLength, argument: "Reason", event: applock.EventTaken, call: take,
+		},
+		{Name: access.Release, Many: true, Ends: true, Limit: applock.MaxReasonLength, argument: "Reason", event: applock.EventReleased, call: release},
+		{Name: access.Extend, Many: true, Timed: true, call: extend},
 		{Name: access.Note, Limit: applock.MaxNoteLength, argument: "Note", call: note},
 	}
 }
@@ -146,17 +158,24 @@ func verbs() []verb {
 // transfer names the holder, which the database compares. It cannot name the grant; current has compared that just before.
 func transfer(ctx context.Context, client *applock.Client, d change, lock applock.Lock) (applock.Grant, error) {
 	return client.Transfer(ctx, applock.TransferRequest{
-		Object: lock.Object, From: lock.Owner.Operator, To: d.ownerAfter(lock), Actor: d.By, Reason: d.Text,
+		Object: lock.Object, From: lock.Owner.Operator, To: d.ownerAfter(lock), TTL: d.TTL, Actor: d.By, Reason: d.Text,
 	})
 }
 
 func take(ctx context.Context, client *applock.Client, d change, lock applock.Lock) (applock.Grant, error) {
-	return client.Take(ctx, applock.TakeRequest{Object: lock.Object, Owner: d.ownerAfter(lock), ExpectedFence: lock.Fence, Reason: d.Text})
+	return client.Take(ctx, applock.TakeRequest{
+		Object: lock.Object, Owner: d.ownerAfter(lock), TTL: d.TTL, ExpectedFence: lock.Fence, Reason: d.Text,
+	})
 }
 
 func release(ctx context.Context, client *applock.Client, d change, lock applock.Lock) (applock.Grant, error) {
 	outcome, err := client.Release(ctx, applock.ReleaseRequest{Key: lock.Key(), Actor: d.By, Reason: d.Text})
 	return applock.Grant{Outcome: outcome}, err
+}
+
+// extend renews one lock; a plan renews all by one call.
+func extend(ctx context.Context, client *applock.Client, d change, lock applock.Lock) (applock.Grant, error) {
+	return client.Renew(ctx, lock.Key(), d.TTL)
 }
 
 func note(ctx context.Context, client *applock.Client, d change, lock applock.Lock) (applock.Grant, error) {
@@ -177,11 +196,14 @@ func changeOf(person string, posted url.Values) (d change, at step, err error) {
 	form := func(name string) string { return pages.Tidy(posted.Get(name)) }
 	d = change{
 		Type: form("type"), To: applock.Owner{Operator: form("to"), Department: form("department")},
-		Text: form("reason"), Old: form("old"), Carry: form("carry") != "", By: person,
+		Text: form("reason"), Old: form("old"), Lasts: form("lasts"), Filter: form("all"), Carry: form("carry") != "", By: person,
 		// Names keep their blanks.
 		Desk: posted.Get("desk"), Unknown: posted.Get("unknown"),
 	}
 	for _, text := range posted["lock"] {
+		if d.Filter != "" && form("confirmed") == "" {
+			break // all are selected, not only those
+		}
 		key, err := pages.ParseGrant(text)
 		if err != nil {
 			return d, at, err
@@ -198,9 +220,9 @@ func changeOf(person string, posted url.Values) (d change, at step, err error) {
 	switch {
 	case len(d.Locks) > rowsOfPlan:
 		return d, at, pages.ErrFormTooBig
-	case len(d.Locks) == 0 && d.Desk == "":
+	case len(d.Locks) == 0 && d.Desk == "" && d.Filter == "":
 		return d, at, pages.NoLock()
-	case !posted.Has("reason"):
+	case !posted.Has("reason") && !posted.Has("lasts"):
 		return d, asking, nil
 	case form("confirmed") == "" || len(d.Locks) == 0:
 		return d, planning, nil
@@ -228,8 +250,11 @@ func (c *Changer) formPage(v verb) Page {
 			return c.answer(who, v, d, []outcome{{Key: d.Locks[0], err: applock.ErrNotHeld}}, nil), nil
 		}
 		d.Locks = []applock.Key{lock.Key()}
-		if v.Name == access.Note {
+		switch v.Name {
+		case access.Note:
 			d.Text, d.Old = lock.Note, lock.Note
+		case access.Extend:
+			d.Lasts = pages.FormatSpan(lock.TTL)
 		}
 		return c.begin(ctx, who, v, d)
 	}
@@ -301,6 +326,11 @@ func (c *Changer) check(ctx context.Context, v verb, d *change) (problem, error)
 		args = append([]any{c.Pages.Label(argument)}, args...)
 		return problem{status: http.StatusBadRequest, text: c.Pages.HTML(name, args...)}, nil
 	}
+	var err error
+	if d.TTL, err = pages.ParseSpan("TTL", d.Lasts); err != nil {
+		_, text := c.Pages.Explain(err)
+		return problem{status: http.StatusBadRequest, text: template.HTML(text)}, nil //nolint:gosec // a text of ours
+	}
 	if !v.Hands {
 		d.To.Operator = d.By
 	}
@@ -311,7 +341,11 @@ func (c *Changer) check(ctx context.Context, v verb, d *change) (problem, error)
 		return wrong("error.unseen", "To.Operator", d.To.Operator)
 	case strings.ContainsFunc(d.To.Department, pages.Unseen):
 		return wrong("error.unseen", "To.Department", d.To.Department)
-	case d.Text == "" && (v.Many || d.Old == ""):
+	case v.Timed && !v.Gives && d.TTL == 0:
+		return wrong("error.missing", "TTL")
+	case v.argument == "":
+		return problem{}, nil
+	case d.Text == "" && (v.Ends || d.Old == ""):
 		return wrong("error.missing", v.argument)
 	case length > v.Limit:
 		return wrong("error.long", v.argument, length, v.Limit)
@@ -368,17 +402,23 @@ func (c *Changer) shown(v verb, d change, title string) changeShown {
 	}
 	var of template.HTML
 	switch {
+	case len(d.Locks) == 0 && d.Filter != "":
+		s.What, s.Whose = c.Pages.HTML("change.filter"), c.Pages.HTML("change.each")
+		of = s.What
 	case len(d.Locks) == 0:
 		s.What, of = c.Pages.HTML("change.all"), c.Pages.HTML("change.desk", s.Whose)
 	case len(d.Locks) == 1:
 		s.What, s.Back = pages.Value(d.Locks[0].Object), addressOf(d.Locks[0].Object)
 		of = s.What
 	default:
-		s.What, s.Back = c.Pages.HTML("change.locks", len(d.Locks)), "./"
+		s.What, s.Back = c.Pages.HTML("change.locks", len(d.Locks)), "locks"
 		of = c.Pages.HTML("change.locks-of", len(d.Locks), s.Whose)
 	}
 	if d.Desk != "" {
 		s.Back = "operator?name=" + url.QueryEscape(d.Desk)
+	}
+	if query, err := url.ParseQuery(d.Filter); err == nil && len(query) > 0 {
+		s.Back = "locks?" + query.Encode()
 	}
 	s.Title = c.Pages.HTML(title, of, d.To)
 	return s
@@ -443,7 +483,7 @@ func (c *Changer) refuseOthers(ctx context.Context, who access.Visitor, d change
 // Probes returns a call for each right. The calls name an object and people that do not exist. They therefore change nothing, and yet show on
 // every product whether the user may call the procedure, without reading a catalogue.
 func Probes(client *applock.Client) map[string]access.Probe {
-	d := change{To: applock.Owner{Operator: rand.Text()}, Text: "may this user do it?", By: rand.Text()}
+	d := change{To: applock.Owner{Operator: rand.Text()}, TTL: time.Second, Text: "may this user do it?", By: rand.Text()}
 	lock := applock.Lock{Object: applock.Object{Type: "applock-console", ID: rand.Text()}, Owner: applock.Owner{Operator: rand.Text()}, Fence: 1}
 	probes := map[string]access.Probe{
 		access.Ask: func(ctx context.Context) error {

@@ -36,10 +36,10 @@ func TestEndAfterAHandOver(t *testing.T) {
 	t.Parallel()
 	ends := time.Date(2026, 11, 26, 12, 0, 0, 0, time.UTC)
 	lock := applock.Lock{ExpiresAt: ends, Left: 10 * time.Minute, TTL: time.Hour}
-	if got, want := endsThen(lock, 0), ends.Add(50*time.Minute); !got.Equal(want) {
+	if got, want := endsThen(verb{Gives: true}, change{}, lock, 0), ends.Add(50*time.Minute); !got.Equal(want) {
 		t.Errorf("it ends at %s, want %s", got, want)
 	}
-	if got, want := endsThen(lock, 20*time.Minute), ends.Add(10*time.Minute); !got.Equal(want) {
+	if got, want := endsThen(verb{Gives: true}, change{}, lock, 20*time.Minute), ends.Add(10*time.Minute); !got.Equal(want) {
 		t.Errorf("with a policy it ends at %s, want %s", got, want)
 	}
 }

@@ -35,6 +35,9 @@ func (c *Changer) DeskPage(ctx context.Context, who access.Visitor, _ url.Values
 		return pages.View{}, err
 	}
 	data.Verbs = slices.DeleteFunc(data.Verbs, func(verb string) bool { return verb == access.Take }) // a person's own locks need no take
+	for i := range data.Rows {
+		data.Rows[i].Extends = who.Rights[access.Extend]
+	}
 	own, err := c.readOwn(ctx, who)
 	data.Own = own
 	return pages.View{Template: "operator", Title: c.Pages.Text("title.desk"), Here: "desk", Data: data}, err

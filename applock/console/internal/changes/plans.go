@@ -1,6 +1,7 @@
 package changes
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -73,20 +74,29 @@ func (c *Changer) currents(ctx context.Context, who access.Visitor, v verb, d ch
 	if len(d.Locks) > 0 {
 		return locks, left, d.Next, nil
 	}
+	if d.Filter != "" {
+		locks, err = c.reader.Passing(ctx, d.Filter, d.After, rowsOfPlan+1)
+	} else {
+		locks, err = c.ofDesk(ctx, who, d)
+	}
+	if len(locks) > rowsOfPlan {
+		return locks[:rowsOfPlan], nil, locks[rowsOfPlan-1].Object, err
+	}
+	return locks, nil, next, err
+}
+
+// ofDesk returns the locks of a desk that the person may change, one more than a plan shows.
+func (c *Changer) ofDesk(ctx context.Context, who access.Visitor, d change) (locks []applock.Lock, err error) {
 	request := applock.ListRequest{Operator: d.Desk, ObjectType: d.Type, After: d.After, PageSize: rowsOfPlan + 1}
 	for lock, err := range c.client.List(ctx, request) {
-		if err != nil {
-			return nil, nil, next, err
+		if err != nil || len(locks) > rowsOfPlan {
+			return locks, err
 		}
-		if !who.Reaches(lock.Owner) {
-			continue
+		if who.Reaches(lock.Owner) {
+			locks = append(locks, lock)
 		}
-		if len(locks) == rowsOfPlan {
-			return locks, nil, locks[rowsOfPlan-1].Object, nil
-		}
-		locks = append(locks, lock)
 	}
-	return locks, nil, next, nil
+	return locks, nil
 }
 
 // plan returns the page with the effects of a change. If all locks have changed meanwhile, it says so.
@@ -102,16 +112,21 @@ func (c *Changer) plan(ctx context.Context, who access.Visitor, v verb, d change
 	for _, lock := range locks {
 		d.Locks = append(d.Locks, lock.Key())
 	}
+	if d.Filter != "" {
+		if err := c.refuseOthers(ctx, who, d); err != nil { // only now it is known whose they are
+			return pages.View{}, err
+		}
+	}
 	longest, err := c.longestTTLs(ctx, v)
 	if err != nil {
 		return pages.View{}, err
 	}
 	p := plan{Left: c.outcomes(v, d, left)}
 	for _, lock := range locks {
-		row := planned{Lock: lock, To: d.ownerAfter(lock), EndsThen: endsThen(lock, longest[lock.Object.Type])}
+		row := planned{Lock: lock, To: d.ownerAfter(lock), EndsThen: endsThen(v, d, lock, longest[lock.Object.Type])}
 		p.Rows = append(p.Rows, row)
 		p.Holders, p.Receivers = p.Holders || row.Owner != p.Rows[0].Owner, p.Receivers || v.Gives && row.To != p.Rows[0].To
-		p.Notes = p.Notes || v.Many && lock.Note != ""
+		p.Notes = p.Notes || v.Ends && lock.Note != ""
 		_, whole := c.withNote(d.Text, lock.Note)
 		p.Cut = p.Cut || !whole
 	}
@@ -142,11 +157,15 @@ func titleOf(v verb, d change) string {
 	}
 }
 
-// endsThen returns the end of a lock that is handed over now: its grant's original time, limited by the policy.
-func endsThen(lock applock.Lock, longest time.Duration) time.Time {
-	ttl := lock.TTL
+// endsThen returns the end of a lock that is changed now: behind the time that was asked for, or the grant's original time, limited by the
+// policy. A renewal shortens nothing.
+func endsThen(v verb, d change, lock applock.Lock, longest time.Duration) time.Time {
+	ttl := cmp.Or(d.TTL, lock.TTL)
 	if longest > 0 {
 		ttl = min(ttl, longest)
+	}
+	if !v.Gives {
+		ttl = max(ttl, lock.Left)
 	}
 	return lock.ExpiresAt.Add(ttl - lock.Left)
 }
@@ -154,7 +173,7 @@ func endsThen(lock applock.Lock, longest time.Duration) time.Time {
 // longestTTLs returns the limits of the policies by type. It returns none without the right to read them.
 func (c *Changer) longestTTLs(ctx context.Context, v verb) (map[string]time.Duration, error) {
 	longest := map[string]time.Duration{}
-	if !v.Gives {
+	if !v.Timed {
 		return longest, nil
 	}
 	policies, err := c.client.Policies(ctx, "")
@@ -270,6 +289,9 @@ func (c *Changer) do(ctx context.Context, who access.Visitor, v verb, d change) 
 			return pages.View{}, ctx.Err()
 		}
 	}
+	if v.Name == access.Extend {
+		return c.extend(ctx, who, v, d), nil
+	}
 	var rows []outcome
 	begun := time.Now()
 	for i, key := range d.Locks {
@@ -290,6 +312,26 @@ func (c *Changer) do(ctx context.Context, who access.Visitor, v verb, d change) 
 		}
 	}
 	return c.answer(who, v, d, rows, nil), nil
+}
+
+// extend renews all locks of a plan by one call.
+func (c *Changer) extend(ctx context.Context, who access.Visitor, v verb, d change) pages.View {
+	changes, err := c.client.RenewAll(ctx, applock.RenewAllRequest{Keys: d.Locks, TTL: d.TTL})
+	var rows []outcome
+	for i, key := range d.Locks {
+		row := outcome{Key: key, err: err}
+		if i < len(changes) {
+			is := changes[i]
+			row.Outcome, row.Holder = string(is.Outcome), applock.Holder{Owner: is.Owner, Fence: is.Fence, ExpiresAt: is.ExpiresAt}
+			row.err = map[applock.Outcome]error{
+				applock.OutcomeHeld: &applock.HeldError{Object: key.Object, Holder: row.Holder},
+				applock.OutcomeFree: applock.ErrNotHeld, applock.OutcomeBusy: applock.ErrBusy,
+			}[is.Outcome]
+		}
+		rows = append(rows, row)
+		c.logChange(ctx, v, d, row)
+	}
+	return c.answer(who, v, d, rows, nil)
 }
 
 func (c *Changer) logChange(ctx context.Context, v verb, d change, row outcome) {
@@ -338,7 +380,7 @@ func (c *Changer) doOne(ctx context.Context, v verb, d change, key applock.Key) 
 		row.err = err
 		return row
 	}
-	if v.Many {
+	if v.Ends {
 		d.Text, _ = c.withNote(d.Text, lock.Note)
 		row.Note = lock.Note
 	}

@@ -76,7 +76,7 @@ func (c *Changer) askAgain(ctx context.Context, who access.Visitor, s askShown, 
 }
 
 func (c *Changer) askPage(ctx context.Context, who access.Visitor, form url.Values) (pages.View, error) {
-	objects, err := objectsOf(form)
+	objects, err := c.askedFor(ctx, form)
 	if err != nil {
 		return pages.View{}, err
 	}
@@ -116,6 +116,21 @@ func (c *Changer) nameOf(objects []applock.Object) template.HTML {
 		return pages.Value(objects[0])
 	}
 	return c.Pages.HTML("change.locks", len(objects))
+}
+
+// askedFor returns the objects of a form, or of the list whose filter the form has.
+func (c *Changer) askedFor(ctx context.Context, form url.Values) (objects []applock.Object, err error) {
+	if form.Get("all") == "" {
+		return objectsOf(form)
+	}
+	locks, err := c.reader.Passing(ctx, form.Get("all"), applock.Object{}, rowsOfPlan+1)
+	if len(locks) > rowsOfPlan {
+		err = pages.ErrFormTooBig
+	}
+	for _, lock := range locks {
+		objects = append(objects, lock.Object)
+	}
+	return objects, err
 }
 
 func objectsOf(form url.Values) (objects []applock.Object, err error) {

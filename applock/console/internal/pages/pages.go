@@ -176,7 +176,9 @@ func (p *Pages) broken(w http.ResponseWriter, r *http.Request, err error) {
 }
 
 // StaticFiles returns the files that are served without a sign-in.
-func StaticFiles() []string { return []string{"style.css", "script.js", "keys.js", "icon.svg"} }
+func StaticFiles() []string {
+	return []string{"style.css", "script.js", "ticks.js", "keys.js", "icon.svg"}
+}
 
 // ServeStatic serves the static file of that name.
 func ServeStatic(w http.ResponseWriter, r *http.Request, name string) {
@@ -266,7 +268,7 @@ func (p *Pages) Label(name string) template.HTML {
 		"After": "label.after", "Since": "label.back", "Event": "label.event",
 		"To.Operator": "label.to", "To.Department": "label.to-department", "Reason": "label.reason", "Note": "label.note",
 		"Type": "label.type", "DefaultTTL": "label.ttl", "LongestTTL": "label.longest-ttl", "YieldAfter": "label.yield",
-		"Message": "label.message", "Wait": "label.wait",
+		"Message": "label.message", "Wait": "label.wait", "TTL": "label.lasts",
 	}[name]
 	if label == "" {
 		return template.HTML(html.EscapeString(visible.Text(name))) //nolint:gosec // escaped

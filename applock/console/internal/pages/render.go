@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/applock/applock/applock"
+	"github.com/applock/applock/applock/console/internal/access"
 	"github.com/applock/applock/internal/span"
 )
 
@@ -24,6 +25,8 @@ func parseTemplates(words texts) map[string]*template.Template {
 		"stamp":    func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") },
 		"machine":  func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
 		"entries":  menu,
+		"verbs":    func() []string { return append(access.ChangesOfMany(), access.Ask) },
+		"key":      keyOf,
 	}).Funcs(words.functions()).ParseFS(files, "templates/frame.html", "templates/parts.html"))
 	pages := map[string]*template.Template{}
 	names, err := fs.Glob(files, "templates/*.html")
@@ -37,6 +40,11 @@ func parseTemplates(words texts) map[string]*template.Template {
 		}
 	}
 	return pages
+}
+
+// keyOf returns the key of a verb in the browser. "applockctl watch" has the same keys.
+func keyOf(verb string) string {
+	return map[string]string{access.Transfer: "t", access.Take: "o", access.Release: "r", access.Extend: "e", access.Ask: "a"}[verb]
 }
 
 type entry struct{ Address, Text string }
@@ -115,6 +123,9 @@ func grouped(number any) template.HTML {
 	}
 	return template.HTML(text) //nolint:gosec // digits
 }
+
+// FormatSpan writes a time as ParseSpan parses it.
+func FormatSpan(of time.Duration) string { return span.Format(of) }
 
 // ParseSpan parses a time such as 7d, 36h, 90m or 1d12h; an empty text is zero.
 func ParseSpan(argument, text string) (time.Duration, error) {

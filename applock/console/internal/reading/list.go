@@ -397,17 +397,61 @@ func (r *Reader) readPage(ctx context.Context, f filter, request applock.ListReq
 	return page, nil
 }
 
-func (s *snapshot) page(f filter, request applock.ListRequest) listed {
-	words := strings.Fields(fold(f.Search))
-	passed := []row{}
-	named, parsed := applock.ParseObject(f.Search)
-	isObject := parsed == nil
+// All is the query of the whole list, which is never empty.
+func (l listed) All() string {
+	query := l.Filter.query()
+	query.Set("sort", byObject)
+	return query.Encode()
+}
+
+// Passing returns the locks of a list by its query, in the order of their objects behind one, at most that many.
+func (r *Reader) Passing(ctx context.Context, query string, after applock.Object, most int) (locks []applock.Lock, err error) {
+	values, err := url.ParseQuery(query)
+	if err != nil {
+		return nil, pages.ErrNoPage
+	}
+	f, err := filterOf(values)
+	if err != nil {
+		return nil, err
+	}
+	f.Sort, f.After, f.Skip = byObject, "", 0
+	request, err := f.request()
+	if request.After, request.PageSize = after, most; err != nil {
+		return nil, err
+	}
+	if f.byKey() {
+		return Collect(r.client.List(ctx, request), most)
+	}
+	all, err := r.readShared(ctx, access.Visitor{})
+	if err != nil {
+		return nil, err
+	}
+	for _, row := range all.passing(f, request) {
+		if row.Object.Compare(after) > 0 && len(locks) < most {
+			locks = append(locks, row.Lock)
+		}
+	}
+	if all.cut {
+		err = pages.ErrFormTooBig
+	}
+	return locks, err
+}
+
+// passing returns the rows that pass a filter.
+func (s *snapshot) passing(f filter, request applock.ListRequest) []row {
+	words, passed := strings.Fields(fold(f.Search)), []row{}
 	for i, row := range s.rows {
 		if f.passes(row, request) && s.search(i, words) {
 			passed = append(passed, row)
-			isObject = isObject && row.Object != named
 		}
 	}
+	return passed
+}
+
+func (s *snapshot) page(f filter, request applock.ListRequest) listed {
+	passed := s.passing(f, request)
+	named, parsed := applock.ParseObject(f.Search)
+	isObject := parsed == nil && !slices.ContainsFunc(passed, func(r row) bool { return r.Object == named })
 	compare := comparisons()[strings.TrimPrefix(f.Sort, "-")]
 	switch {
 	case f.Sort == "-"+byObject:

@@ -28,6 +28,8 @@ type queue struct {
 	All     int
 	Here    here
 	Verbs   []string
+	// Gets is true if nobody holds the object, and the reader can get it.
+	Gets bool
 }
 
 // Beyond is the number of waiters that are not named.
@@ -58,10 +60,10 @@ func (s *snapshot) queues(objectType string) []queue {
 // offer fills in the verbs of each queue, and reports whether there are any.
 func offer(who access.Visitor, queues []queue) (offers bool) {
 	for i, q := range queues {
-		if q.Lock != nil {
-			queues[i].Verbs = who.May(q.Lock.Owner, []string{access.Transfer, access.Release, access.Ask})
+		if queues[i].Gets = q.Lock == nil && who.Rights[access.Ask]; q.Lock != nil {
+			queues[i].Verbs = who.May(q.Lock.Owner, []string{access.Transfer, access.Release, access.Extend, access.Ask})
 		}
-		offers = offers || len(queues[i].Verbs) > 0
+		offers = offers || queues[i].Gets || len(queues[i].Verbs) > 0
 	}
 	return offers
 }
@@ -81,11 +83,17 @@ func (s *snapshot) lockOn(waiter applock.Waiter) *applock.Lock {
 	}
 }
 
+// ending is a lock that ends soon, with what the reader may do.
+type ending struct {
+	row
+	Verbs []string
+}
+
 type nowShown struct {
 	Queues []queue
 	// Blocked counts the objects with waiters, Waiting the waiters, Locks the locks.
 	Blocked, Waiting, Locks int
-	Ending                  []row
+	Ending                  []ending
 	// Ends counts the locks that end within the hour.
 	Ends     int
 	Happened []applock.Event
@@ -98,8 +106,8 @@ type nowShown struct {
 	// Asked are the oldest requests, AllAsked the number of all.
 	Asked    []applock.Asker
 	AllAsked int
-	// Asks is true if the reader may ask, too.
-	Asks bool
+	// Acts is true if the reader may extend or ask.
+	Acts bool
 	// Cut is true if there are more locks than the numbers include.
 	Cut    bool
 	Offers bool
@@ -116,7 +124,7 @@ func (r *Reader) NowPage(ctx context.Context, who access.Visitor, query url.Valu
 	data := nowShown{
 		Queues: queues[:min(len(queues), rowsOfNow)], Blocked: len(queues), Waiting: len(all.waiters),
 		Locks: len(all.rows), Cut: all.cut,
-		Department: department, Asks: who.Rights[access.Ask],
+		Department: department, Acts: who.Rights[access.Ask] || who.Rights[access.Extend],
 	}
 	data.Offers = offer(who, data.Queues)
 	soon := filter{Within: "1h", Sort: byLeft}
@@ -124,11 +132,14 @@ func (r *Reader) NowPage(ctx context.Context, who access.Visitor, query url.Valu
 	if err != nil {
 		return pages.View{}, err
 	}
-	ending, err := r.listFrom(ctx, all, soon, ends)
+	listed, err := r.listFrom(ctx, all, soon, ends)
 	if err != nil {
 		return pages.View{}, err
 	}
-	data.Ending, data.Ends = ending.Rows[:min(len(ending.Rows), rowsOfNow)], max(ending.Total, len(ending.Rows))
+	data.Ends = max(listed.Total, len(listed.Rows))
+	for _, row := range listed.Rows[:min(len(listed.Rows), rowsOfNow)] {
+		data.Ending = append(data.Ending, ending{row, who.May(row.Owner, []string{access.Extend, access.Ask})})
+	}
 	present, err := r.readPresent(ctx, who)
 	if err != nil {
 		return pages.View{}, err

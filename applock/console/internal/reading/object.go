@@ -47,6 +47,8 @@ type objectShown struct {
 	MoreEvents bool
 	Present    []presence
 	Verbs      []string
+	// Gets is true if the reader can get the object.
+	Gets bool
 }
 
 // ObjectPage is the page of an object.
@@ -59,7 +61,7 @@ func (r *Reader) ObjectPage(ctx context.Context, who access.Visitor, query url.V
 	if data.Lock, err = r.Inquire(ctx, object); err != nil {
 		return pages.View{}, err
 	}
-	if data.Lock != nil {
+	if data.Gets = data.Lock == nil && who.Rights[access.Ask]; data.Lock != nil {
 		data.Verbs = who.May(data.Lock.Owner, append(access.Changes(), access.Ask))
 	}
 	request := applock.WaitersRequest{ObjectType: object.Type, ObjectID: object.ID}
@@ -112,6 +114,9 @@ func (d Desk) Shown() Desk {
 	return d
 }
 
+// All is the query of all locks of the desk.
+func (d Desk) All() string { return queryOf(map[string]string{"operator": d.Operator}).Encode() }
+
 // eventsOfDesk is the number of newest events of an operator that are read.
 const eventsOfDesk = 500
 
@@ -136,8 +141,9 @@ func (r *Reader) ReadDesk(ctx context.Context, who access.Visitor, operator stri
 		return data, err
 	}
 	data.Rows, data.More = held.Rows, held.More
-	for _, row := range held.Rows {
-		if verbs := who.May(row.Owner, access.ChangesOfMany()); len(verbs) > len(data.Verbs) {
+	for i, row := range held.Rows {
+		verbs := who.May(row.Owner, access.ChangesOfMany())
+		if data.Rows[i].Selects = len(verbs) > 0; len(verbs) > len(data.Verbs) {
 			data.Verbs = verbs
 		}
 	}

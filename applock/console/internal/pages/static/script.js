@@ -175,6 +175,7 @@
       show(page.body, page.getElementById(id));
       morph(document.getElementById(id), page.getElementById(id));
     }
+    document.dispatchEvent(new Event("shown"));
     document.title = page.title;
     state.version = page.body.dataset.version;
     if (page.body.dataset.asks === undefined) delete state.asks; else state.asks = page.body.dataset.asks;

@@ -134,7 +134,7 @@ func (m *tmux) browse() {
 	m.press("s")
 	m.see("1 of 2 locks by waiters\n", "\nzebra:6 ", " 1, 1d7h ", "\nzebra:3 ", " 30, 1d6h ")
 	m.press("Down", "w")
-	m.see("Waiters for zebra:3\n", "waiter30 (service)", "waiter29 (service)")
+	m.see("Who wants zebra:3\n", "waiter30 (service)", "waiter29 (service)")
 	m.press("x", "s")
 	m.see("1 of 5,009 locks by object\n")
 }
@@ -143,7 +143,7 @@ func (m *tmux) browse() {
 func (m *tmux) change(u user) {
 	m.t.Helper()
 	m.find("zebra", 6)
-	m.press("m", "m")
+	m.press("x", "j", "x")
 	m.see("| 2 marked\n", "\n* zebra:1 ", "\n* zebra:2 ")
 	m.press("t")
 	m.see("transfer 2 locks: To which operator?")
@@ -164,7 +164,7 @@ func (m *tmux) change(u user) {
 		}
 	}
 
-	m.press("Home", "Down", "Down", "Down")
+	m.press("Home", "Down", "j", "j")
 	m.see("4 of 6 locks")
 	m.press("r")
 	m.see("release zebra:4: Why?")
@@ -265,7 +265,7 @@ func (m *tmux) misfit(lines []string) string {
 	}
 	before, _, _ := strings.Cut(lines[1], "LEFT ")
 	column := displaywidth.String(before)
-	left := regexp.MustCompile(` (\d+[dhms])+ +(-|\d)`)
+	left := regexp.MustCompile(` (\d+[dhms])+ `)
 	for _, line := range lines[2:] {
 		if line == "" {
 			break

@@ -153,9 +153,13 @@ func (t *Table) Align() string {
 		}
 	}
 	t.fit()
+	left := slices.Index(t.texts, true)
 	var text strings.Builder
 	for _, line := range t.lines {
 		for i, cell := range line {
+			if i == left {
+				cell = cutInside(cell, t.widths[i])
+			}
 			cell = Shorten(cell, t.widths[i])
 			if i < len(line)-1 {
 				cell = Pad(cell, t.widths[i]) + Gap
@@ -204,6 +208,18 @@ func (t *Table) fit() {
 // Shorten cuts a text to width cells and marks the cut.
 func Shorten(text string, width int) string {
 	return displaywidth.TruncateString(text, width, "…")
+}
+
+// cutInside cuts the middle out of a name, since names differ at their ends.
+func cutInside(name string, width int) string {
+	if displaywidth.String(name) <= width {
+		return name
+	}
+	end := name
+	for parts := displaywidth.StringGraphemes(name); displaywidth.String(end) > width/2 && parts.Next(); {
+		end = strings.TrimPrefix(end, parts.Value())
+	}
+	return displaywidth.TruncateString(name, width-displaywidth.String(end), "…") + end
 }
 
 // Pad pads a text with blanks to width cells.

@@ -68,15 +68,15 @@ func TestTableFits(t *testing.T) {
 			"HELD         order:7                       -                          -\n"},
 		{Style{Width: 70}, "" +
 			"OUTCOME      OBJECT                     OPERATOR                  LEFT\n" +
-			"TRANSFERRED  customer:123456789012345…  jürgen.müller@example.c…  1m\n" +
+			"TRANSFERRED  customer:123…890123456789  jürgen.müller@example.c…  1m\n" +
 			"HELD         order:7                    -                         -\n"},
 		{Style{Width: 50}, "" +
 			"OUTCOME      OBJECT                OPERATOR   LEFT\n" +
-			"TRANSFERRED  customer:1234567890…  jürgen.m…  1m\n" +
+			"TRANSFERRED  customer:…0123456789  jürgen.m…  1m\n" +
 			"HELD         order:7               -          -\n"},
 		{Style{Width: 5}, "" +
 			"OUTCOME      OBJECT                OPERATOR  LEFT\n" +
-			"TRANSFERRED  customer:1234567890…  jürgen.…  1m\n" +
+			"TRANSFERRED  customer:…0123456789  jürgen.…  1m\n" +
 			"HELD         order:7               -         -\n"},
 		{Style{Wide: true}, "" +
 			"OUTCOME      OBJECT                        OPERATOR                   LOCKED  LEFT\n" +

@@ -271,10 +271,21 @@ func (m model) keyed(key keyPress) (model, effect) {
 		m.message = "nothing was done"
 		return m, effect{}
 	case reading:
-		return m.leaf(key), effect{}
+		return m.leaf(key.moving()), effect{}
 	default:
-		return m.browse(key)
+		return m.browse(key.moving())
 	}
+}
+
+// moving returns the arrow that a letter stands for.
+func (k keyPress) moving() keyPress {
+	switch k.text {
+	case "j":
+		return keyPress{key: keyDown}
+	case "k":
+		return keyPress{key: keyUp}
+	}
+	return k
 }
 
 // noSuchKey is the answer to a key without a meaning.
@@ -315,8 +326,8 @@ func (m model) browse(key keyPress) (model, effect) {
 	case "/":
 		m.mode, m.text = filtering, m.query.filter
 		return m, effect{}
-	case "m":
-		return m.pick()
+	case "x":
+		return m.pick(), effect{}
 	case "s":
 		all := Orders()
 		m.query.Order = all[(slices.Index(all, m.query.Order)+1)%len(all)]
@@ -341,18 +352,16 @@ func (m model) unpicked(lock applock.Lock) model {
 	return m
 }
 
-// pick marks or unmarks the selected lock and moves to the next.
-func (m model) pick() (model, effect) {
+// pick marks or unmarks the selected lock.
+func (m model) pick() model {
 	lock, there := m.chosen()
 	switch {
-	case !there:
-		return m, effect{}
 	case m.isPicked(lock):
-		m = m.unpicked(lock)
-	default:
+		return m.unpicked(lock)
+	case there:
 		m.picked = append(slices.Clone(m.picked), lock)
 	}
-	return m.move(1)
+	return m
 }
 
 // begin begins the verb of a key, on the marked locks or the selected one.
@@ -436,7 +445,7 @@ func (m model) entered() (model, effect) {
 	}
 	ask := m.verb.asks[m.step]
 	answer := strings.TrimSpace(m.text)
-	if answer == "" && !ask.optional {
+	if answer == "" && !ask.optional || ask.valid != nil && !ask.valid(answer) {
 		return m, effect{}
 	}
 	*ask.answer(&m.wish) = answer

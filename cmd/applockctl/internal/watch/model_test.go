@@ -19,6 +19,7 @@ func TestTable(t *testing.T) {
 	t.Parallel()
 	const plan = `Transfer customer:1 to mlee (CS). The lock of jdoe, fence 7, ends: the holder's next renewal or release is refused. ` +
 		`In the history: by boss, "ill".`
+	long := strings.Repeat("x", 70)
 	for name, script := range map[string]string{
 		"the selection stays with its lock, and goes on to the next when that is gone": `
 			find 1 2 3              | selected 1
@@ -110,12 +111,13 @@ func TestTable(t *testing.T) {
 			try t ^c                | does interrupt
 			try r enter ^c          | does interrupt
 			try q                   | does leave
-			press k CS enter enter space enter | shows Why?
+			press o CS enter enter space enter | shows Why?
 			press eraseall urgent enter | shows Take customer:1 for boss (CS). The lock of jdoe, fence 7, ends`,
 		"a marked lock that has ended is not marked any more, and one that is hidden still is": `
-			press m                 | does nothing | lacks marked
+			press x                 | does nothing | lacks marked
 			find 1 2 3 ...
-			press m m m             | does refresh
+			press x j x j x         | does nothing | selected 3
+			press j                 | does refresh
 			find 5                  | shows 3 marked
 			press up
 			find 1 3 4 ...          | shows 2 marked
@@ -140,21 +142,39 @@ func TestTable(t *testing.T) {
 			press r                 | lacks no such key
 			press h                 | lacks no such key
 			find 1 2
-			press x                 | does nothing | line There is no such key: ? shows the keys.
+			press m                 | does nothing | line There is no such key: ? shows the keys.
 			press down              | lacks no such key
 			press tab               | line There is no such key: ? shows the keys.`,
 		"any key goes back from the page of the keys, in any window": `
 			find 1 2
 			window 80 24
-			press ?                 | does nothing | shows select a lock .. take the lock, which needs a reason .. ` + Colour + `
+			press ?                 | does nothing | shows select a lock .. take over the lock, which needs a reason .. ` + Colour + `
 			try q                   | does nothing | shows customer:1
 			try esc                 | does nothing | shows customer:1
 			try r                   | does nothing | lacks Why?
 			try ^c                  | does interrupt
 			window 30 6             | shows select a lock | lacks quit
 			press pgdn pgdn pgdn end | shows quarter of its time
-			press up home           | shows select a lock
+			press k home            | shows select a lock
 			press x                 | shows locks by`,
+		"j and k move, and x marks, as in the console": `
+			find 1 2 3
+			press j j k             | selected 2
+			press x                 | selected 2 | shows 1 marked
+			press x                 | selected 2 | lacks marked`,
+		"names are cut in the middle, and nothing says that nobody waits, at 80 columns": `
+			window 80 24
+			find ` + long + `1 ` + long + `2 | shows xx…xxx .. x1  jdoe .. xx…xxx .. x2  jdoe | lacks WAITERS | lacks ` + long + `2`,
+		"a lock is extended for a time that is one, and stays with its holder": `
+			find 1
+			press e enter           | shows How long from now? _
+			press soon enter        | shows How long from now? soon_ .. (needed)
+			press eraseall 8h enter | shows Extend customer:1 to at least 8h from now. Each lock stays with its holder
+			press y                 | does change`,
+		"a holder is asked": `
+			find 1
+			press a please enter CS enter | shows Ask for customer:1 as boss (CS): "please".
+			press y                 | does change`,
 	} {
 		t.Run(name, func(t *testing.T) { play(t, newModel("boss"), script) })
 	}
@@ -231,10 +251,10 @@ func TestMarkedLocksHaveOnePlan(t *testing.T) {
 	t.Parallel()
 	m := play(t, newModel("boss"), `
 		find 1 2 3 ...
-		press m m up m          | selected 3 | shows 1 marked .. * customer:1 | lacks * customer:2
+		press x j x x j         | selected 3 | shows 1 marked .. * customer:1 | lacks * customer:2
 		press pgdn
 		find 4 5
-		press m m               | shows 3 marked
+		press x j x             | shows 3 marked
 		find 4 5/asmith/8       | shows 2 marked
 		press t mlee enter enter ill enter | does nothing | shows Transfer 2 locks to mlee, without a department. Each lock ends: its `+
 		`holder's next renewal or release is refused. In the history: by boss, "ill". They are customer:1 of jdoe, fence 7; customer:4 of jdoe, fence 7.
@@ -283,7 +303,7 @@ cust\x7fomer:4\x1b[2J  j\u202edoe (\u0085CS)  fence 8
 since 2004-11-09 11:33:20 UTC  until 1970-01-01 01:00:08 UTC  1m left
 note: \x1b]0;gone\a
 2 wait, w shows all: a\nsmith (CS) for 0s, mlee for 0s
-? help  q quit  / find  s sort  m mark  t transfer  k take  r release  h history  i inbox  w waiters
+? help  q quit  / find  x mark  t transfer  o take  r release  e extend  a ask  s sort  h history
 `
 	if m.screen() != want {
 		t.Errorf("the screen is%s", m.screen())
@@ -402,11 +422,11 @@ func TestWaitersAndAskersAreShown(t *testing.T) {
 	m, _ = play(t, m, "window 80 24").update(refreshed{turn: m.turn + 1, found: found})
 	m = play(t, m, `
 		try space               | shows customer:1 ..  30, 29m .. customer:2 ..  1, 30m .. customer:3 ..  0  .. 30 wait, w shows all: waiter29 for 29m, waiter28 for
-		try space               | line 2 ask, a shows all: abel for 2m, brown for 1m: "may I?"
-		try w                   | does report | shows Waiters for customer:1
+		try space               | line 2 ask, w shows all: abel for 2m, brown for 1m: "may I?"
+		try w                   | does report | shows Who wants customer:1
 		press down              | line waiting: waiter30 for 30m | line asking: kim for 3m, answered LATER: "at noon"
 		press down              | line nobody waits | lacks asking: | lacks ask,
-		press a                 | does report | shows Requests for customer:3`)
+		press w                 | does report | shows Who wants customer:3`)
 	m, _ = m.press("q", "up", "up")
 	if _, below, _ := strings.Cut(m.screen(), "\n30 wait"); strings.Count(below, "\n") != mostWaiting+2 {
 		t.Errorf("not %d lines are of waiters:\n%s", mostWaiting, m.screen())
@@ -438,7 +458,7 @@ func TestChangeStaysShown(t *testing.T) {
 	t.Parallel()
 	m := play(t, newModel("boss"), "find 1")
 	m.changing, m.message = true, "release ..."
-	play(t, m, "press x | line release ...")
+	play(t, m, "press m | line release ...")
 }
 
 // Goal: a text is wrapped at blanks where there are any, and into cells, and nothing of it is lost. Method: texts and widths.
@@ -466,14 +486,14 @@ func TestWrap(t *testing.T) {
 	}
 }
 
-// Goal: another verb or report is another entry. Method: each has a key of its own that nothing else has, and stands among the keys.
+// Goal: another verb or report is another entry. Method: each has a key of its own that nothing else has, and stands among the keys, also of 80 columns.
 func TestVerbs(t *testing.T) {
 	t.Parallel()
-	keys := []string{"/", "s", " ", "q", "?", "m"}
+	keys := []string{"/", "s", " ", "q", "?", "x", "j", "k"}
 	for _, report := range reports(nil) {
 		keys = append(keys, report.key)
 	}
-	m := newModel("boss")
+	m := play(t, newModel("boss"), "window 80 24")
 	for _, verb := range verbs("boss") {
 		keys = append(keys, verb.key)
 		if !strings.Contains(m.keys(), verb.key+" "+verb.name) {

@@ -15,22 +15,21 @@ import (
 // A page is a text in place of the table, until a key closes it.
 
 // Keys lists the keys, for the help page of the table and of the command. It fits into 80 columns.
-const Keys = `  up down pgup pgdn        select a lock
+const Keys = `  j k, up down pgup pgdn   select a lock
   home end                 select the first lock, or the last
   /                        show only locks with this text in any part of the
                            object, operator, department or note
   s                        sort by object, left, age, waiters
-  m                        mark the lock, or unmark it; t, k and r then act on
-                           all marked locks, on any page
+  x                        mark the lock; t, o, r, e and a act on all marked ones
   esc                      show all locks again; then unmark them
   t                        transfer the lock to another operator
-  k                        take the lock, which needs a reason
+  o                        take over the lock, which needs a reason
   r                        release the lock
+  e                        extend the lock, which stays with its holder
+  a                        ask the holder for the object
   h                        show the history of the object, newest first
   i                        show the inbox of the lock's holder, newest first
-  w                        show who waits for the object, longest wait first
-  a                        show who asks its holder for the object, and what
-                           they say
+  w                        show who waits for the object and who asks for it
   space                    refresh at once
   ?                        show these keys
   q                        quit`
@@ -54,8 +53,7 @@ func reports(inbox readInbox) []report {
 	return []report{
 		{key: "h", name: "history", about: "The history of %s", none: noHistory, read: readHistory},
 		{key: "i", name: "inbox", about: "The inbox of %s", ofHolder: true, none: noInbox, read: inbox.read},
-		{key: "w", name: "waiters", about: "Waiters for %s", none: "Nobody waits.", read: readWaitersOf},
-		{key: "a", name: "asking", about: "Requests for %s", none: "Nobody asks.", read: readAskingOf},
+		{key: "w", name: "waiters", about: "Who wants %s", none: "Nobody waits, and nobody asks.", read: readWantsOf},
 	}
 }
 
@@ -150,11 +148,18 @@ func noticeText(style table.Style, notice applock.Notice) string {
 	return text
 }
 
-func readAskingOf(ctx context.Context, s Session, style table.Style, lock applock.Lock) ([]string, error) {
-	request := applock.AskingRequest{ObjectType: lock.Object.Type, ObjectID: lock.Object.ID}
-	return readWants(s, s.Asking(ctx, request), wantOfAsker, func(asker applock.Asker) string {
-		return style.Time(asker.Since) + "  " + askerText(asker)
+func readWantsOf(ctx context.Context, s Session, style table.Style, lock applock.Lock) ([]string, error) {
+	request := applock.WaitersRequest{ObjectType: lock.Object.Type, ObjectID: lock.Object.ID}
+	waiting, err := readWants(s, s.Waiters(ctx, request), wantOfWaiter, func(waiter applock.Waiter) string {
+		return fmt.Sprintf("%s  %s  waits for %s", style.Time(waiter.Since), waiter.Owner, waited(waiter.Waited))
 	})
+	if err != nil {
+		return nil, err
+	}
+	asking, err := readWants(s, s.Asking(ctx, applock.AskingRequest(request)), wantOfAsker, func(asker applock.Asker) string {
+		return style.Time(asker.Since) + "  asks: " + askerText(asker)
+	})
+	return append(waiting, asking...), err
 }
 
 // readWants reads a whole list, since it is not sorted by time, and returns the texts of the oldest.
@@ -190,13 +195,6 @@ func askerText(asker applock.Asker) string {
 		text += fmt.Sprintf(": %q", asker.AnswerReason)
 	}
 	return text
-}
-
-func readWaitersOf(ctx context.Context, s Session, style table.Style, lock applock.Lock) ([]string, error) {
-	request := applock.WaitersRequest{ObjectType: lock.Object.Type, ObjectID: lock.Object.ID}
-	return readWants(s, s.Waiters(ctx, request), wantOfWaiter, func(waiter applock.Waiter) string {
-		return fmt.Sprintf("%s  %s  for %s", style.Time(waiter.Since), waiter.Owner, waited(waiter.Waited))
-	})
 }
 
 type page struct {

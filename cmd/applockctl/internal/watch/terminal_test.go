@@ -170,9 +170,9 @@ func objectOf(t *testing.T, text string) applock.Object {
 func TestFaultRestoresTheTerminal(t *testing.T) {
 	t.Parallel()
 	for name, bad := range map[string]verb{
-		"plan": {key: "x", name: "break", plan: func(wish) string { panic("plan broke") }},
+		"plan": {key: "z", name: "break", plan: func(wish) string { panic("plan broke") }},
 		"change": {
-			key: "x", name: "break", plan: func(wish) string { return "break it" },
+			key: "z", name: "break", plan: func(wish) string { return "break it" },
 			do: func(context.Context, Session, applock.Lock, wish) (string, error) { panic("change broke") },
 		},
 	} {
@@ -181,7 +181,7 @@ func TestFaultRestoresTheTerminal(t *testing.T) {
 		w.model.verbs = []verb{bad}
 		ends := w.begin(t.Context())
 		w.await("customer:42")
-		w.press("xy")
+		w.press("zy")
 		end := <-ends
 		w.mock.restored.Wait()
 		if !strings.Contains(fmt.Sprint(end.fault), name+" broke") {
@@ -202,7 +202,7 @@ func TestLeavingDuringAChange(t *testing.T) {
 		w := watch(t, "")
 		w.get("customer:42", "jdoe")
 		w.model.verbs = []verb{{
-			key: "x", name: "wait", plan: func(wish) string { return "wait for ever" },
+			key: "z", name: "wait", plan: func(wish) string { return "wait for ever" },
 			do: func(ctx context.Context, _ Session, _ applock.Lock, _ wish) (string, error) {
 				<-ctx.Done()
 				return "", ctx.Err()
@@ -211,7 +211,7 @@ func TestLeavingDuringAChange(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		ends := w.begin(ctx)
 		w.await("customer:42")
-		w.press("xy")
+		w.press("zy")
 		w.await("wait customer:42 ...")
 		leave(w, cancel)
 		end := <-ends
@@ -281,7 +281,7 @@ func TestChangeOfMarkedLocks(t *testing.T) {
 	w.Every = time.Hour
 	calls := 0
 	w.model.verbs = append(w.model.verbs, verb{
-		key: "x", name: "wait", plan: func(wish) string { return "no answer" },
+		key: "z", name: "wait", plan: func(wish) string { return "no answer" },
 		do: func(context.Context, Session, applock.Lock, wish) (string, error) {
 			calls++
 			return "", context.DeadlineExceeded
@@ -290,10 +290,10 @@ func TestChangeOfMarkedLocks(t *testing.T) {
 	ends := w.begin(t.Context())
 	w.await("customer:3")
 	w.transfer("customer:2", "jdoe", "asmith")
-	w.press("mmmtmlee\r\rill\ry")
+	w.press("xjxjxtmlee\r\rill\ry")
 	w.await("customer:1  mlee", "customer:2  asmith", "customer:3  mlee", "transfer: 2 of 3 locks; transfer customer:2: held by")
 	w.press("\x1b\x1b[H")
-	for keys, refusal := range map[string]string{"k\rurgent\ry": "take customer:1: held by mlee", "r\ry": "is not that of the operator's grant"} {
+	for keys, refusal := range map[string]string{"o\rurgent\ry": "take customer:1: held by mlee", "r\ry": "is not that of the operator's grant"} {
 		w.await("1 of 3 locks")
 		w.transfer("customer:1", "mlee", "asmith")
 		w.transfer("customer:1", "asmith", "mlee") // another grant of the same operator
@@ -302,11 +302,15 @@ func TestChangeOfMarkedLocks(t *testing.T) {
 		w.must(err)
 		w.await(refusal, fmt.Sprint("fence ", lock.Fence))
 	}
-	w.press("k\rurgent\ry")
+	w.press("o\rurgent\ry")
 	w.await("customer:1  boss", "customer:1: TAKEN by boss, fence")
+	w.press("e9d\ry")
+	w.await("customer:1: RENEWED, 9d left")
 	w.press("r\ry")
 	w.await("1 of 2 locks", "customer:1: RELEASED")
-	w.press("\x1b[Hmmxy")
+	w.press("aplease\r\ry")
+	w.await("customer:2: ASKED, held by asmith", `asking: boss for 0s: "please"`)
+	w.press("\x1b[Hxjxzy")
 	w.await("wait: 0 of 2 locks")
 	w.quit(ends)
 	if calls != 1 {

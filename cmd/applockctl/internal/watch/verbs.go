@@ -1,12 +1,14 @@
 package watch
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
 
 	"github.com/applock/applock/applock"
 	"github.com/applock/applock/cmd/applockctl/internal/table"
+	"github.com/applock/applock/internal/span"
 )
 
 // wish is a change that a user wants for one or several locks.
@@ -15,6 +17,8 @@ type wish struct {
 	locks      []applock.Lock
 	to         applock.Owner
 	by, reason string
+	// lasts is how long the locks last from now.
+	lasts string
 }
 
 // verb is a kind of change. Each entry of verbs is one.
@@ -30,7 +34,9 @@ type verb struct {
 type question struct {
 	text     string
 	optional bool
-	answer   func(*wish) *string
+	// valid reports whether an answer can be used; nil for any.
+	valid  func(string) bool
+	answer func(*wish) *string
 	// hint says what the answer is used for.
 	hint string
 	// name returns the suggestion that Tab offers for an owner on the screen; nil for no suggestions.
@@ -64,10 +70,18 @@ func verbs(by string) []verb {
 		}
 		history, reason = append(history, who), append(reason, who)
 	}
+	lasts := question{
+		text: "How long from now?", answer: func(w *wish) *string { return &w.lasts }, hint: "Such as 30m, 8h or 7d.",
+		valid: func(text string) bool { _, err := span.Parse(text, applock.MaxTTL); return err == nil },
+	}
+	message := why
+	message.text, message.hint = "What do you say?", "The holder reads it."
 	return []verb{
 		{key: "t", name: "transfer", asks: append([]question{operator, department}, history...), plan: planTransfer, do: doTransfer},
-		{key: "k", name: "take", asks: append([]question{own}, reason...), plan: planTake, do: doTake},
+		{key: "o", name: "take", asks: append([]question{own}, reason...), plan: planTake, do: doTake},
 		{key: "r", name: "release", asks: history, plan: planRelease, do: doRelease},
+		{key: "e", name: "extend", asks: []question{lasts}, plan: planExtend, do: doExtend},
+		{key: "a", name: "ask", asks: append([]question{message, own}, history[1:]...), plan: planAsk, do: doAsk},
 	}
 }
 
@@ -146,4 +160,33 @@ func doRelease(ctx context.Context, s Session, lock applock.Lock, w wish) (strin
 		return "", err
 	}
 	return fmt.Sprintf("%s: %s", lock.Object, result), nil
+}
+
+func planExtend(w wish) string {
+	return fmt.Sprintf("Extend %s to at least %s from now. Each lock stays with its holder, who is not told.", w.what(), w.lasts)
+}
+
+// doExtend renews the grant on the screen, and no later one.
+func doExtend(ctx context.Context, s Session, lock applock.Lock, w wish) (string, error) {
+	ttl, err := span.Parse(w.lasts, applock.MaxTTL)
+	if err != nil {
+		return "", err
+	}
+	renewed, err := s.Renew(ctx, lock.Key(), ttl)
+	if err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("%s: %s, %s left", lock.Object, renewed.Outcome, table.Lasting(table.WholeSeconds(renewed.Left)).Short()), nil
+}
+
+func planAsk(w wish) string {
+	return fmt.Sprintf("Ask for %s as %s: %q. A request ends after a minute, unless it is repeated.", w.what(), inFull(w.taker()), w.reason)
+}
+
+func doAsk(ctx context.Context, s Session, lock applock.Lock, w wish) (string, error) {
+	asked, err := s.Ask(ctx, applock.AskRequest{Object: lock.Object, Owner: w.taker(), Client: "applockctl", Message: w.reason})
+	if err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("%s: %s, held by %s", lock.Object, asked.Outcome, cmp.Or(asked.Grant.Owner, asked.Holder.Owner)), nil
 }

@@ -3,6 +3,7 @@ package watch
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -36,8 +37,9 @@ type watchedLock struct {
 	waiting []applock.Waiter
 }
 
-func (w watchedLock) fields() []table.Field {
-	return []table.Field{
+// fields returns the fields. Where nobody waits for any of the locks, they have no waiters.
+func (w watchedLock) fields(waiters bool) []table.Field {
+	fields := []table.Field{
 		{Title: "OBJECT", Value: w.lock.Object.String()},
 		{Title: "OPERATOR", Value: w.lock.Owner.Operator},
 		{Title: "DEPARTMENT", Value: w.lock.Owner.Department},
@@ -46,6 +48,7 @@ func (w watchedLock) fields() []table.Field {
 		{Title: "WAITERS", Value: table.Word(waitersOf(w.waiting))},
 		{Title: "NOTE", Value: w.lock.Note},
 	}
+	return slices.DeleteFunc(fields, func(f table.Field) bool { return f.Title == "WAITERS" && !waiters })
 }
 
 // waitersOf returns the number of waiters and the longest wait.
@@ -151,11 +154,12 @@ func (m model) table(rows int) []shadedLine {
 		margin = notPickedMark
 		style.Width -= len(margin)
 	}
-	shown := table.New(style, watchedLock{}.fields())
 	top := max(m.top, m.index-max(1, rows)+1)
-	end := min(len(m.found.Locks), top+max(1, rows))
-	for _, lock := range m.found.Locks[top:end] {
-		shown.Add(watchedLock{lock: lock, since: since(m.style, lock), waiting: waiting[lock.Object]}.fields())
+	locks := m.found.Locks[top:min(len(m.found.Locks), top+max(1, rows))]
+	waiters := slices.ContainsFunc(locks, func(lock applock.Lock) bool { return len(waiting[lock.Object]) > 0 })
+	shown := table.New(style, watchedLock{}.fields(waiters))
+	for _, lock := range locks {
+		shown.Add(watchedLock{lock: lock, since: since(m.style, lock), waiting: waiting[lock.Object]}.fields(waiters))
 	}
 	var lines []shadedLine
 	for i, text := range strings.Split(strings.TrimSuffix(shown.Align(), "\n"), "\n") {
@@ -293,7 +297,7 @@ func (m model) aboutAsking() string {
 	case 1:
 		return "asking: " + texts[0]
 	}
-	return fmt.Sprintf("%d ask, a shows all: %s", len(texts), strings.Join(texts, ", "))
+	return fmt.Sprintf("%d ask, w shows all: %s", len(texts), strings.Join(texts, ", "))
 }
 
 // status returns the answer to the last change, or the trouble that keeps the table from being current.
@@ -312,10 +316,11 @@ func (m model) status() string {
 
 // keys lists as many keys as fit, the most important first.
 func (m model) keys() string {
-	all := []string{"? help", "q quit", "/ find", "s sort", "m mark"}
+	all := []string{"? help", "q quit", "/ find", "x mark"}
 	for _, verb := range m.verbs {
 		all = append(all, verb.key+" "+verb.name)
 	}
+	all = append(all, "s sort")
 	for _, report := range m.reports {
 		all = append(all, report.key+" "+report.name)
 	}

@@ -29,6 +29,7 @@ func TestConsumersLinkWhatTheyName(t *testing.T) {
 	}{
 		"applock":                  {most: 0},
 		"applock/console":          {most: 0},
+		"applock/weblock":          {most: 0},
 		"applock/lease/inprocess":  {most: 0},
 		"applock/console/openid":   {most: 6, allowed: []string{"oidc"}},
 		"applock/postgres":         {most: 30, allowed: []string{"pgx"}},

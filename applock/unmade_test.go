@@ -31,6 +31,7 @@ import (
 	"github.com/applock/applock/applock/open"
 	"github.com/applock/applock/applock/postgres"
 	"github.com/applock/applock/applock/sqlite"
+	"github.com/applock/applock/applock/weblock"
 )
 
 // exports are the exported functions of each package that is no adapter and needs no further module, and pointers to the zero value of each exported type that has methods.
@@ -67,6 +68,7 @@ func exports() map[string]map[string]any {
 		"open":     {"ByDSN": open.ByDSN, "DialectOf": open.DialectOf, "Dialects": open.Dialects},
 		"postgres": {"New": postgres.New, "NewSQL": postgres.NewSQL, "InTx": postgres.InTx, "WithTx": postgres.WithTx},
 		"sqlite":   {"New": sqlite.New},
+		"weblock":  {"New": weblock.New, "Handler": &weblock.Handler{}},
 	}
 }
 

@@ -150,7 +150,7 @@ func (e *mayNotError) Unwrap() error { return e.error }
 func (h *Handler) refuse(w http.ResponseWriter, r *http.Request, a *answer, err error) {
 	p := problemOf(err)
 	p.answer = a.complete()
-	if p.Status != http.StatusConflict {
+	if p.Status != http.StatusConflict && r.Context().Err() == nil { // nobody waits for an answer
 		level := slog.LevelWarn
 		if p.Status >= http.StatusInternalServerError {
 			level = slog.LevelError

@@ -13,6 +13,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -96,7 +97,7 @@ func open(ctx context.Context, dsn, folder string) (s *shop, err error) {
 	if _, err := migrate.Up(ctx, s.client, migrate.UpRequest{}); err != nil {
 		return nil, err
 	}
-	_, err = s.db.ExecContext(ctx, `CREATE TABLE IF NOT EXISTS demo_customer (id VARCHAR(9) PRIMARY KEY, name VARCHAR(99) NOT NULL)`)
+	_, err = s.db.ExecContext(ctx, `CREATE TABLE IF NOT EXISTS demo_customer (id VARCHAR(255) PRIMARY KEY, name VARCHAR(99) NOT NULL)`)
 	s.locks = weblock.New(s.client, weblock.Config{Owner: person, May: may, Logger: slog.Default()})
 	return s, err
 }
@@ -107,7 +108,8 @@ func person(r *http.Request) (applock.Owner, error) {
 	if err != nil {
 		return applock.Owner{}, err
 	}
-	return applock.Owner{Operator: cookie.Value, Department: "sales"}, nil
+	name, err := url.QueryUnescape(cookie.Value)
+	return applock.Owner{Operator: name, Department: "sales"}, err
 }
 
 // may lets a supervisor take.
@@ -126,7 +128,7 @@ func (s *shop) handler() http.Handler {
 	mux.HandleFunc("POST /customer", s.save)
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) {
 		if as := r.FormValue("as"); as != "" {
-			http.SetCookie(w, &http.Cookie{Name: "person", Value: as, SameSite: http.SameSiteLaxMode, HttpOnly: true}) //nolint:gosec // a demo on this host
+			http.SetCookie(w, &http.Cookie{Name: "person", Value: url.QueryEscape(as), SameSite: http.SameSiteLaxMode, HttpOnly: true}) //nolint:gosec // a demo on this host
 		}
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
 		_, _ = w.Write(page)

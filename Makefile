@@ -24,8 +24,7 @@ CONCURRENT := ./applock ./applock/applocktest ./applock/lease/... ./applock/cons
 INSTALL = command -v $(1) >/dev/null || { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $(2); }
 
 .DEFAULT_GOAL := help
-# The targets that are folders, too.
-.PHONY: bench docs
+.PHONY: bench docs # which are folders, too
 
 help: ## Show this list.
 	@awk -F ':.*## ' '/^##@ /{print "\n" substr($$0, 5)} /^[a-z0-9-]+:.*## /{printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -34,6 +33,9 @@ help: ## Show this list.
 
 demo: ## Tell the whole story on a throw-away SQLite file.
 	@tools/compile ./cmd/applockctl && go run ./cmd/applockctl demo
+
+demo-web: ## Edit a customer in two browsers on a throw-away SQLite file.
+	@go run ./applock/weblock/demo
 
 demo-console: build ## Serve the supervisors' console on a throw-away SQLite file.
 	@docs/console/demo.sh bin/applockctl
@@ -117,7 +119,7 @@ test-console: build ## Play a supervisor's day at the console in chromium; bin/c
 	@test -n "$$APPLOCK_TEST_CHROMIUM" || { $(call INSTALL,chromium,chromium fonts-dejavu-core); } || \
 		{ echo "there is no chromium and it cannot be installed: install it, or say where it is by APPLOCK_TEST_CHROMIUM" >&2; exit 1; }
 	@test -d bin/$(AXE) || { $(NPM_INSTALL) bin/$(AXE) $(AXE); }
-	@mkdir -p bin/console
+	@mkdir -p bin/console && go build -o bin/demo-web ./applock/weblock/demo
 	APPLOCK_TEST_PICTURES=$(CURDIR)/bin/console APPLOCK_TEST_AXE=$(CURDIR)/bin/$(AXE)/node_modules/axe-core/axe.min.js \
 		$(call ON,postgres) sh -ec 'cd tools/browser; $(TEST) -parallel=2 -timeout=30m .'
 
@@ -215,8 +217,7 @@ scale-million: ## Measure each operation among ROWS, for docs/scale.md: an hour.
 	APPLOCK_UPDATE_GOLDEN=1 go test -count=1 -run='^TestPageHasTheMillion$$' ./verification/scale
 
 test-plans: ## Count what each operation and page reads of ROWS, on every product: an hour.
-	APPLOCK_TEST_ROWS=$(ROWS) $(call ON,$(FAULTED)) \
-		$(TEST) -timeout=1h -run='^Test(PlansOfViews|Pages?Of(The)?HistoryReads?APage)$$' ./internal/db/postgres ./internal/db/mysql ./internal/db/sqlite
+	APPLOCK_TEST_ROWS=$(ROWS) $(call ON,$(FAULTED)) $(TEST) -timeout=1h -run='^Test(PlansOfViews|Pages?Of(The)?HistoryReads?APage)$$' ./internal/db/postgres ./internal/db/mysql ./internal/db/sqlite
 	APPLOCK_TEST_ROWS=$(ROWS) $(call ON,$(FAULTED)) go test -tags=scale -count=1 -timeout=2h -run='^TestMillion$$' ./verification/scale
 
 test-inbox: ## Read an inbox beside many transactions, one of which is open for 10 minutes.
@@ -257,8 +258,7 @@ verify: diff ## Compare what is generated, frozen or documented with its source,
 # The modules beside the main one: what is not tested by make test is vetted.
 diff: ## Compare generated code and go.mod with their sources; a part of verify.
 	$(TOOL) sqlc diff
-	set -e; for module in . bench tools tools/browser tools/etcd verification/faults $(ADAPTERS); do go -C $$module mod tidy -diff; done
-	set -e; for module in bench tools tools/browser verification/faults; do go -C $$module vet ./...; done
+	set -e; for module in . bench tools tools/browser tools/etcd verification/faults $(ADAPTERS); do go -C $$module mod tidy -diff; done; for module in bench tools tools/browser verification/faults; do go -C $$module vet ./...; done
 
 # With --quiet nothing would be a warning, and so nothing be refused.
 docs: ## Build the pages as a site with search, bin/site, and follow every link.

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/http"
 	"net/netip"
 	"net/url"
 	"slices"
@@ -21,6 +22,7 @@ import (
 	"github.com/applock/applock/applock/console/openid"
 	"github.com/applock/applock/applock/migrate"
 	"github.com/applock/applock/applock/open"
+	"github.com/applock/applock/applock/weblock"
 	"github.com/applock/applock/cmd/applockctl/internal/table"
 	"github.com/applock/applock/cmd/internal/probes"
 	"github.com/applock/applock/cmd/internal/roles"
@@ -43,6 +45,8 @@ type consoleFlags struct {
 	departments []string
 	// keyFile has what replicas share.
 	keyFile string
+	// editLocks serves locks of web pages as well.
+	editLocks bool
 }
 
 type consoleAnswer struct {
@@ -115,6 +119,8 @@ can read. Without it plans, answers and the issuer's sign-ins end with the proce
 	command.Flags().StringArrayVar(&flags.departments, "department", nil, "whose locks a person or a role may change: NAME=DEPARTMENT; by default everybody's")
 	command.Flags().StringVar(&flags.Address, "address", "",
 		"the console's address as browsers see it: for --oidc-issuer, and for a proxy on this host")
+	command.Flags().BoolVar(&flags.editLocks, "edit-locks", false,
+		"serve edit locks for web pages below edit/ as well: for --user-header and --oidc-issuer")
 	command.MarkFlagsMutuallyExclusive("user-header", "passwords", "oidc-issuer")
 	command.MarkFlagsRequiredTogether("oidc-issuer", "oidc-client")
 	command.MarkFlagsRequiredTogether("user-header", "proxy")
@@ -144,6 +150,9 @@ func (a *app) console(ctx context.Context, flags consoleFlags) error {
 	err = cmp.Or(err, unread)
 	if err == nil && len(flags.scopes) > 0 && flags.Issuer == "" {
 		err = &applock.InvalidError{Argument: "--oidc-scope", Reason: "is for --oidc-issuer"}
+	}
+	if err == nil && flags.editLocks && flags.Header == "" && flags.Issuer == "" {
+		err = &applock.InvalidError{Argument: "--edit-locks", Reason: "is for --user-header and --oidc-issuer"}
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", operation, err)
@@ -179,6 +188,9 @@ func (a *app) console(ctx context.Context, flags consoleFlags) error {
 			Key:         key,
 			Logger:      a.consoleLog(),
 		})
+		if flags.editLocks {
+			handler = a.withEditLocks(s.Client, signIn, flags.mayChange, handler)
+		}
 		if flags.Header != "" { // hostile pages must not send requests through the proxy that signs people in
 			handler = console.ByItsName(flags.Address, a.consoleLog(), handler)
 		}
@@ -190,6 +202,32 @@ func (a *app) console(ctx context.Context, flags consoleFlags) error {
 			return errors.Join(err, fmt.Errorf("%s: %w", operation, failed))
 		}
 		return errors.Join(err, ctx.Err())
+	})
+}
+
+// withEditLocks serves the locks of web pages below edit/, for the people of the sign-in. Those who may change things may take.
+func (a *app) withEditLocks(client *applock.Client, signIn console.SignIn, mayTake []string, next http.Handler) http.Handler {
+	owner := func(r *http.Request) (applock.Owner, error) {
+		person, err := signIn.Identify(r)
+		if err != nil {
+			return applock.Owner{}, err
+		}
+		name, err := console.PersonName(person.Name)
+		return applock.Owner{Operator: name}, err
+	}
+	may := func(r *http.Request, _ applock.Object, verb weblock.Verb) error {
+		if person, err := owner(r); err != nil || verb == weblock.VerbTake && !slices.Contains(mayTake, person.Operator) {
+			return errors.New("only people whom --may-change names may take")
+		}
+		return nil
+	}
+	locks := http.StripPrefix("/edit", weblock.New(client, weblock.Config{Owner: owner, May: may, Logger: a.consoleLog()}))
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasPrefix(r.URL.Path, "/edit/") {
+			locks.ServeHTTP(w, r)
+			return
+		}
+		next.ServeHTTP(w, r)
 	})
 }
 

@@ -169,15 +169,15 @@ type route struct {
 	serve func(context.Context, page) (*answer, error)
 }
 
-func (h *Handler) route(name string) route {
+func (h *Handler) routes() map[string]route {
 	return map[string]route{
 		"open": {VerbEdit, h.open}, "beat": {VerbSee, h.beat}, "ask": {VerbAsk, h.ask}, "answer": {VerbAnswer, h.answer},
 		"take": {VerbTake, h.take}, "leave": {"", h.leave}, "stop": {"", h.stop},
-	}[name]
+	}
 }
 
 func (h *Handler) serve(w http.ResponseWriter, r *http.Request, name string) (*answer, error) {
-	to := h.route(name)
+	to := h.routes()[name]
 	switch {
 	case to.serve == nil:
 		return nil, refused(http.StatusNotFound, "There is no such page.", nil)

@@ -46,7 +46,7 @@ func (h *Handler) grant(ctx context.Context, p page) (applock.Grant, error) {
 		}
 		lock, err := h.client.Inquire(ctx, p.object)
 		if err == nil && lock.Owner.Operator == p.owner.Operator {
-			lock.Left, err = h.kept(ctx, lock.Key(), lock.Left)
+			lock.Left, err = h.kept(ctx, lock.Key(), lock.Left, p.Hidden)
 			grant = applock.Grant{
 				Outcome: applock.OutcomeRenewed, Owner: lock.Owner, Fence: lock.Fence, AcquiredAt: lock.AcquiredAt, Left: lock.Left, Note: lock.Note,
 			}
@@ -61,8 +61,8 @@ func (h *Handler) grant(ctx context.Context, p page) (applock.Grant, error) {
 }
 
 // kept renews a grant whose end is near, by its fence, and returns how long it lasts. Whoever renews a grant first does it for all its pages.
-func (h *Handler) kept(ctx context.Context, key applock.Key, left time.Duration) (time.Duration, error) {
-	if left > renewBelow {
+func (h *Handler) kept(ctx context.Context, key applock.Key, left time.Duration, hidden bool) (time.Duration, error) {
+	if left >= renewHiddenBelow || left >= renewBelow && !hidden {
 		return left, nil
 	}
 	renewed, err := h.client.Renew(ctx, key, DefaultTTL)
@@ -73,8 +73,9 @@ func holderOf(lock applock.Lock) applock.Holder {
 	return applock.Holder{Owner: lock.Owner, AcquiredAt: lock.AcquiredAt, Left: lock.Left, Note: lock.Note}
 }
 
-// beat keeps what a page has: its place among those who look, and its grant.
+// beat keeps what a page has: its place among those who look, and its grant. Nothing in the inbox concerns a page that reads.
 func (h *Handler) beat(ctx context.Context, p page) (*answer, error) {
+	p.reads = p.fence == 0
 	a, err := h.look(ctx, p)
 	if err != nil {
 		return nil, err
@@ -90,7 +91,7 @@ func (h *Handler) beat(ctx context.Context, p page) (*answer, error) {
 	if known && a.HolderID == p.owner.Operator {
 		left = time.Duration(a.SecondsLeft) * time.Second
 	}
-	if left, err = h.kept(ctx, p.key(), left); err != nil {
+	if left, err = h.kept(ctx, p.key(), left, p.Hidden); err != nil {
 		return a.refused(err)
 	}
 	a.grant(applock.Grant{Outcome: applock.OutcomeRenewed, Owner: p.owner, Fence: p.fence, AcquiredAt: time.Time(p.AcquiredTS), Left: left})
@@ -280,11 +281,14 @@ func (h *Handler) look(ctx context.Context, p page) (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &answer{page: p, Outcome: applock.OutcomeFree, Present: present}
+	a := &answer{page: p, Outcome: applock.OutcomeFree, Present: present, NextPosition: applock.InboxPosition(p.Position)}
 	if len(present) > 0 && present[0].Kind == applock.PresenceHolder {
 		a.Present = present[1:]
 		a.Outcome = applock.OutcomeHeld
 		a.holder(applock.Holder{Owner: present[0].Owner, AcquiredAt: present[0].Since, Left: present[0].Left})
+	}
+	if p.reads {
+		return a, nil
 	}
 	return a, h.inbox(ctx, p, a)
 }
@@ -296,13 +300,17 @@ func (h *Handler) inbox(ctx context.Context, p page, a *answer) error {
 		request.PageSize = applock.MaxPageSize
 	}
 	notices, next, err := h.client.Inbox(ctx, request)
+	if errors.Is(err, applock.ErrInvalid) && p.Position != "" { // that of another database
+		p.Position, p.begins = "", true
+		return h.inbox(ctx, p, a)
+	}
 	for _, of := range notices {
 		if of.Object == p.object && (of.Event == 0 || !p.begins) {
 			a.Notices = append(a.Notices, notice(of))
 		}
 	}
-	if len(next) <= positionSize {
-		a.NextPosition = next
+	if a.NextPosition = next; len(next) > positionSize {
+		a.NextPosition = ""
 	}
 	return err
 }

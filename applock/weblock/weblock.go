@@ -40,8 +40,8 @@ const (
 	DefaultTTL = 180 * time.Second
 	// leftTTL is how long it outlives a page that was closed or loaded again: more than a beat, so that the next page goes on with the grant.
 	leftTTL = 20 * time.Second
-	// renewBelow is how much of it is left when a beat renews it.
-	renewBelow = 120 * time.Second
+	// renewBelow is how much of it is left when a beat renews it: the fifth of a page that is seen, each one of a hidden page.
+	renewBelow, renewHiddenBelow = 120 * time.Second, 150 * time.Second
 	// timeout bounds the calls to the database of one request, and bodyTime its arrival.
 	timeout, bodyTime = 10 * time.Second, 20 * time.Second
 	// bodySize and positionSize bound a request, and the position in it.
@@ -137,8 +137,8 @@ type page struct {
 	// fence is that of the page's grant; zero for a page that reads.
 	fence applock.Fence
 	may   func(Verb) error
-	// begins is true of a page that has just begun.
-	begins bool
+	// begins is true of a page that has just begun, and reads of one that neither edits nor asks.
+	begins, reads bool
 }
 
 // request is the body of a request.

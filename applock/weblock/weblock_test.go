@@ -118,7 +118,7 @@ func TestAskAndGive(t *testing.T) {
 		told["seconds_left"] != float64(180) || told["acquired_ts"] != jdoe.acquired || told["status"] != float64(409) || told["title"] == "" {
 		t.Errorf("BROWN is told %v", told)
 	}
-	brown.is(t, "ask", keys{"message": "please"}, 200, "ASKED", "JDOE")
+	brown.is(t, "ask", keys{"message": "please", "position": "of another database"}, 200, "ASKED", "JDOE")
 	asked := jdoe.is(t, "beat", nil, 200, "RENEWED", "JDOE")["notices"].([]any)[0].(map[string]any)
 	if asked["outcome"] != "AWAITED" || asked["message"] != "please" || asked["fence"] != jdoe.fence || asked["other_operator_id"] != "BROWN" {
 		t.Errorf("JDOE is told %v", asked)
@@ -189,7 +189,7 @@ func TestBeats(t *testing.T) {
 		times, renewed int
 		state          string
 	}{
-		"seen":   {15 * time.Second, false, 16, 4, "EDITING"},
+		"seen":   {15 * time.Second, false, 16, 3, "EDITING"},
 		"hidden": {time.Minute, true, 4, 4, "IDLE"},
 	} {
 		t.Run(name, func(t *testing.T) {

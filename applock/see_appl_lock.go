@@ -39,7 +39,7 @@ const (
 	// DefaultPresenceTTL is how long a viewer is listed after a call: three heartbeats of 15 s.
 	DefaultPresenceTTL = 45 * time.Second
 	// MaxPresenceTTL is the longest time for which a viewer can be listed after a call.
-	MaxPresenceTTL = 60 * time.Second
+	MaxPresenceTTL = 300 * time.Second
 )
 
 // Presence is an operator at an object: its holder, an asker or a viewer.

@@ -262,7 +262,7 @@ func (h *Handler) see(ctx context.Context, p page, state applock.PresenceState) 
 func (p page) seeing(state applock.PresenceState) applock.SeeRequest {
 	ttl := applock.DefaultPresenceTTL
 	if p.Hidden {
-		ttl = applock.MaxPresenceTTL
+		ttl = hiddenTTL
 	}
 	return applock.SeeRequest{Object: p.object, Owner: p.owner, Client: p.ClientID, State: state, TTL: ttl}
 }

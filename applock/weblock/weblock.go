@@ -42,6 +42,8 @@ const (
 	leftTTL = 20 * time.Second
 	// renewBelow is how much of it is left when a beat renews it: the fifth of a page that is seen, each one of a hidden page.
 	renewBelow, renewHiddenBelow = 120 * time.Second, 150 * time.Second
+	// hiddenTTL lists a hidden page, which has a beat a minute.
+	hiddenTTL = 150 * time.Second
 	// timeout bounds the calls to the database of one request, and bodyTime its arrival.
 	timeout, bodyTime = 10 * time.Second, 20 * time.Second
 	// bodySize and positionSize bound a request, and the position in it.

@@ -210,7 +210,7 @@ func TestBeats(t *testing.T) {
 			if renewed != beats.renewed {
 				t.Errorf("%d beats have renewed %d times, want %d", beats.times, renewed, beats.renewed)
 			}
-			o.Advance(beats.every - time.Second)
+			o.Advance(2*beats.every - time.Second) // one is late
 			seen := brown.is(t, "beat", nil, 200, "HELD", "JDOE")["present"].([]any)
 			if len(seen) != 1 || seen[0].(map[string]any)["state"] != beats.state {
 				t.Errorf("before the next beat BROWN sees %v", seen)

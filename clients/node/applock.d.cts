@@ -273,7 +273,7 @@ export class Locks {
   ): Promise<HeldAnswer & Times>;
   /**
    * List an operator as a viewer of an object in a browser tab, and return its holder, askers and other viewers. The operator is listed for
-   * 45 s, or ttl, at most 60 s: repeat the call in each heartbeat of 15 s. The state null removes it. It locks nothing, and the history does
+   * 45 s, or ttl, at most 300 s: repeat the call in each heartbeat of 15 s. The state null removes it. It locks nothing, and the history does
    * not record it.
    */
   see(

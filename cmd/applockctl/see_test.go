@@ -15,7 +15,7 @@ func TestSee(t *testing.T) {
 		want    []string // each in the line of the same number
 	}{
 		{"see customer:42 --operator JDOE --department CS", nil},
-		{"see customer:42 --operator JDOE --state editing --client tab-7 --ttl 60s", nil},
+		{"see customer:42 --operator JDOE --state editing --client tab-7 --ttl 300s", nil},
 		{"get customer:42 --operator JDOE", []string{`"outcome":"ACQUIRED"`}},
 		{"see customer:42 --operator BROWN --state idle", []string{
 			`{"outcome":"HOLDER","operator_id":"JDOE","department_id":"","client_id":"","state":"",`,
@@ -53,7 +53,7 @@ func TestSeeNamesTheMistake(t *testing.T) {
 	u := fileUser(t)
 	for command, want := range map[string]string{
 		"see customer:42 --operator JDOE --state reading":            "write viewing, editing or idle",
-		"see customer:42 --operator JDOE --ttl 61s":                  "--ttl is 1m1s, at most 1m0s are allowed",
+		"see customer:42 --operator JDOE --ttl 301s":                 "--ttl is 5m1s, at most 5m0s are allowed",
 		"see customer:42 --operator JDOE --client=":                  "--client must not be empty",
 		"see customer:42 --operator JDOE --state idle --leave":       "[leave state]",
 		"see customer --operator JDOE":                               "customer",

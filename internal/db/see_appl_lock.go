@@ -11,7 +11,7 @@ func seeApplLock() Operation {
 			{"p_department_id", In, Text, "the operator's department, 0 to 64 characters; NULL = empty"},
 			{"p_client_id", In, Text, "the browser tab or program, 1 to 64 characters, unique to it"},
 			{"p_state", In, Text, "what it does there: `VIEWING`, `EDITING` or `IDLE`; NULL = it leaves"},
-			{"p_ttl_seconds", In, Number, "how long it is listed unless it calls again, 1 to 60; NULL = 45"},
+			{"p_ttl_seconds", In, Number, "how long it is listed unless it calls again, 1 to 300; NULL = 45"},
 		},
 		Columns: []Parameter{
 			{"kind", Out, Text, "`HOLDER`, `ASKER` or `VIEWER`"},

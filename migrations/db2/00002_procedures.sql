@@ -3560,8 +3560,8 @@ BEGIN
         CALL appl_lock_refuse_text('see_appl_lock', 'p_client_id', CHARACTER_LENGTH(v_client_id, CODEUNITS32), 64);
     ELSEIF p_state IS NOT NULL AND v_state NOT IN ('VIEWING', 'EDITING', 'IDLE') THEN
         SIGNAL SQLSTATE 'LK001' SET MESSAGE_TEXT = 'see_appl_lock: p_state is VIEWING, EDITING, IDLE or NULL';
-    ELSEIF v_ttl_seconds NOT BETWEEN 1 AND 60 THEN
-        CALL appl_lock_refuse_number('see_appl_lock', 'p_ttl_seconds', 60);
+    ELSEIF v_ttl_seconds NOT BETWEEN 1 AND 300 THEN
+        CALL appl_lock_refuse_number('see_appl_lock', 'p_ttl_seconds', 300);
     END IF;
     IF LENGTH(RTRIM(TRANSLATE(
         v_object_type || v_object_id || v_operator_id || v_department_id, ' ',

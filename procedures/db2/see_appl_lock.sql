@@ -10,7 +10,7 @@
 --            askers.
 -- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_operator_id 1..255; p_department_id 0..64, NULL =
 --            empty; p_client_id 1..64, the browser tab or program, under a name that no other program has; p_state VIEWING,
---            EDITING or IDLE, NULL = it leaves; p_ttl_seconds 1..60, NULL = 45. Trailing blanks are trimmed first.
+--            EDITING or IDLE, NULL = it leaves; p_ttl_seconds 1..300, NULL = 45. Trailing blanks are trimmed first.
 -- Out        A result set: kind; operator_id; department_id; client_id (empty for HOLDER); state (empty unless VIEWER);
 --            since_ts (start of the grant, the request or the listing); seconds_left (until the lock or the listing ends);
 --            message (empty unless ASKER).
@@ -58,8 +58,8 @@ BEGIN
         CALL appl_lock_refuse_text('see_appl_lock', 'p_client_id', CHARACTER_LENGTH(v_client_id, CODEUNITS32), 64);
     ELSEIF p_state IS NOT NULL AND v_state NOT IN ('VIEWING', 'EDITING', 'IDLE') THEN
         SIGNAL SQLSTATE 'LK001' SET MESSAGE_TEXT = 'see_appl_lock: p_state is VIEWING, EDITING, IDLE or NULL';
-    ELSEIF v_ttl_seconds NOT BETWEEN 1 AND 60 THEN
-        CALL appl_lock_refuse_number('see_appl_lock', 'p_ttl_seconds', 60);
+    ELSEIF v_ttl_seconds NOT BETWEEN 1 AND 300 THEN
+        CALL appl_lock_refuse_number('see_appl_lock', 'p_ttl_seconds', 300);
     END IF;
     IF NOT_PLAIN(v_object_type || v_object_id || v_operator_id || v_department_id) THEN
         CALL appl_lock_check_text('see_appl_lock', 'p_object_type', v_object_type);

@@ -7,7 +7,7 @@
 --            of another operator that is listed. Askers and viewers come oldest first. The history does not record the call.
 --            Where the type's policy has presence N, the call records nothing and shows only holder and askers.
 -- In         p_department_id: NULL = empty. p_client_id: a name that no other program has. p_state: VIEWING, EDITING or IDLE, NULL = it
---            leaves. p_ttl_seconds: 1..60, NULL = 45.
+--            leaves. p_ttl_seconds: 1..300, NULL = 45.
 -- Out        client_id: empty for HOLDER; state: empty unless VIEWER; since_ts: start of the grant, the request or the listing;
 --            seconds_left: until the lock or the listing ends; message: empty unless ASKER.
 -- Raises     LK001 invalid argument. LK003 an upgrade is replacing the routine. 1205 after 1 s of waiting for another call for the same row.
@@ -62,7 +62,7 @@ BEGIN
     IF p_state NOT IN ('VIEWING', 'EDITING', 'IDLE') THEN
         SIGNAL SQLSTATE 'LK001' SET MESSAGE_TEXT = 'see_appl_lock: p_state is VIEWING, EDITING or IDLE, or NULL';
     END IF;
-    CALL appl_lock_number('see_appl_lock', 'p_ttl_seconds', 60, v_ttl_seconds);
+    CALL appl_lock_number('see_appl_lock', 'p_ttl_seconds', 300, v_ttl_seconds);
     CALL appl_lock_enter();
 
     -- S1: is presence on?

@@ -10,7 +10,7 @@
 --            N, the call records nothing and shows only holder and askers.
 -- In         p_object_type 1..64 characters without ":"; p_object_id 1..255; p_operator_id 1..255; p_department_id 0..64, NULL =
 --            empty; p_client_id 1..64, the browser tab or program, under a name that no other program has; p_state VIEWING,
---            EDITING or IDLE, NULL = it leaves; p_ttl_seconds 1..60, NULL = 45. Trailing blanks are trimmed first.
+--            EDITING or IDLE, NULL = it leaves; p_ttl_seconds 1..300, NULL = 45. Trailing blanks are trimmed first.
 -- Out        kind; operator_id; department_id; client_id (empty for HOLDER); state (empty unless VIEWER); since_ts (start of
 --            the grant, the request or the listing); seconds_left (until the lock or the listing ends); message (empty unless
 --            ASKER).
@@ -40,7 +40,7 @@ DECLARE
     v_department_id text := appl_lock_text('see_appl_lock', 'p_department_id', p_department_id, 64, false);
     v_client_id text := appl_lock_text('see_appl_lock', 'p_client_id', p_client_id, 64, true);
     v_state text := rtrim(p_state, ' ');
-    v_ttl_seconds bigint := appl_lock_number('see_appl_lock', 'p_ttl_seconds', p_ttl_seconds, 45, 60);
+    v_ttl_seconds bigint := appl_lock_number('see_appl_lock', 'p_ttl_seconds', p_ttl_seconds, 45, 300);
     v_now timestamptz := clock_timestamp();
     v_presence boolean;
 BEGIN

@@ -244,7 +244,7 @@ class Operations:
     ) -> Call[list[Row]]:
         """List an operator as a viewer of an object in the browser tab ``client``, and return its holder, askers and other viewers.
 
-        ``kind`` of a row is HOLDER, ASKER or VIEWER. The operator is listed for 45 s, or ``ttl``, at most 60 s: repeat the call in each
+        ``kind`` of a row is HOLDER, ASKER or VIEWER. The operator is listed for 45 s, or ``ttl``, at most 300 s: repeat the call in each
         heartbeat of 15 s. The state None removes it. The call locks nothing, and the history does not record it."""
         return self._call(
             rows_of, "see_appl_lock", *target(object_type, object_id), text("operator", operator), text("department", department),

@@ -177,7 +177,7 @@ module Applock
 
     # Lists an operator as a viewer of an object in the browser tab client: VIEWING, EDITING or IDLE. nil removes it. It returns the object's
     # holder, askers and other viewers: rows with kind, which is HOLDER, ASKER or VIEWER, operator_id, department_id, client_id, state,
-    # since_ts, seconds_left and message. The operator is listed for 45 s, or ttl, at most 60 s: repeat the call in each heartbeat of 15 s.
+    # since_ts, seconds_left and message. The operator is listed for 45 s, or ttl, at most 300 s: repeat the call in each heartbeat of 15 s.
     # It locks nothing, and the history does not record it.
     def see(type, id, operator, client, state, department: nil, ttl: nil)
       call("see_appl_lock", type, id, operator, department, client, state, seconds(:ttl, ttl))

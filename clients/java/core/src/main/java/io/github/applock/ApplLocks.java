@@ -458,7 +458,7 @@ public final class ApplLocks {
      * @param owner the viewer
      * @param client the browser tab or program, by a name that no other one has
      * @param state what the viewer does; null removes it
-     * @param ttl how long it is listed without another call: 1 s to 60 s, in whole seconds; null is 45 s
+     * @param ttl how long it is listed without another call: 1 s to 300 s, in whole seconds; null is 45 s
      * @return the holder, then the other askers, then the other viewers; at most 200
      * @throws SQLException as documented at the class
      */

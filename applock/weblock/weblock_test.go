@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -114,14 +115,20 @@ func TestAskAndGive(t *testing.T) {
 	if err := o.Client.Note(t.Context(), o.lock(t).Key(), "waits"); err != nil {
 		t.Fatal(err)
 	}
+	if told := brown.is(t, "beat", nil, 200, "HELD", "JDOE"); told["note"] != "waits" {
+		t.Errorf("BROWN is told %v", told)
+	}
+	other := keys{"object_id": "43"}
+	o.tab("JDOE", "c").is(t, "open", other, 200, "ACQUIRED", "JDOE")
+	o.tab("BROWN", "d").is(t, "ask", other, 200, "ASKED", "JDOE") // which is no business of the pages of 42
 	if told := brown.is(t, "open", nil, 409, "HELD", "JDOE"); told["note"] != "waits" || told["fence"] != "" || told["take_fl"] != "N" ||
 		told["seconds_left"] != float64(180) || told["acquired_ts"] != jdoe.acquired || told["status"] != float64(409) || told["title"] == "" {
 		t.Errorf("BROWN is told %v", told)
 	}
 	brown.is(t, "ask", keys{"message": "please", "position": "of another database"}, 200, "ASKED", "JDOE")
-	asked := jdoe.is(t, "beat", nil, 200, "RENEWED", "JDOE")["notices"].([]any)[0].(map[string]any)
-	if asked["outcome"] != "AWAITED" || asked["message"] != "please" || asked["fence"] != jdoe.fence || asked["other_operator_id"] != "BROWN" {
-		t.Errorf("JDOE is told %v", asked)
+	notices := jdoe.is(t, "beat", nil, 200, "RENEWED", "JDOE")["notices"].([]any)
+	if asked := notices[0].(map[string]any); len(notices) != 1 || asked["outcome"] != "AWAITED" || asked["message"] != "please" || asked["fence"] != jdoe.fence || asked["other_operator_id"] != "BROWN" {
+		t.Errorf("JDOE is told %v", notices)
 	}
 	jdoe.is(t, "answer", keys{"asker_id": "BROWN", "asker_client_id": "b", "answer": "LATER", "reason": "soon"}, 200, "TOLD", "JDOE")
 	if told := brown.is(t, "ask", keys{"message": "please"}, 200, "ASKED", "JDOE"); told["notices"].([]any)[0].(map[string]any)["reason"] != "soon" {
@@ -154,6 +161,7 @@ func TestLostIsLost(t *testing.T) {
 		},
 		"another page of the person edits": func(t *testing.T, o *office) (string, string) {
 			o.tab("JDOE", "c").is(t, "open", nil, 200, "ACQUIRED", "JDOE")
+			o.Advance(time.Minute) // nobody sees it any more
 			return "HELD", "JDOE"
 		},
 	} {
@@ -244,6 +252,15 @@ func TestLeave(t *testing.T) {
 		o.Advance(20 * time.Second)
 		o.tab("BROWN", "b").is(t, "open", nil, 200, "ACQUIRED", "BROWN")
 	})
+	t.Run("twice", func(t *testing.T) {
+		t.Parallel()
+		o, jdoe := leaves(t)
+		o.Advance(10 * time.Second)
+		jdoe.sends(t, "leave", nil)
+		if lock := o.lock(t); lock.Left != 10*time.Second {
+			t.Errorf("the page leaves %+v", lock)
+		}
+	})
 	t.Run("reload", func(t *testing.T) {
 		t.Parallel()
 		o, before := leaves(t)
@@ -323,7 +340,11 @@ func TestLongLockStays(t *testing.T) {
 // before and after the lock has changed hands, and an operator.
 func TestTake(t *testing.T) {
 	t.Parallel()
+	var revoked atomic.Bool
 	o := newOffice(t, weblock.Config{May: func(r *http.Request, object applock.Object, verb weblock.Verb) error {
+		if revoked.Load() && verb == weblock.VerbEdit {
+			return errors.New("nobody edits")
+		}
 		if verb == weblock.VerbTake && (r.Header.Get("Session") != "MLEE" || object.Type != "customer") {
 			return errors.New("supervisors take customers")
 		}
@@ -349,6 +370,13 @@ func TestTake(t *testing.T) {
 	}
 	if status, told := jdoe.sends(t, "take", keys{"holder_id": "MLEE", "reason": "mine"}); status != 403 || told["detail"] != "supervisors take customers" {
 		t.Errorf("JDOE takes: %d %v", status, told)
+	}
+	if told := o.tab("JDOE", "c").is(t, "open", nil, 409, "HELD", "MLEE"); len(told["notices"].([]any)) != 0 {
+		t.Errorf("a new page is told what happened before: %v", told)
+	}
+	revoked.Store(true)
+	if status, told := mlee.sends(t, "beat", nil); status != 403 || told["detail"] != "nobody edits" {
+		t.Errorf("without the right MLEE keeps the lock: %d %v", status, told)
 	}
 }
 

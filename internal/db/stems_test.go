@@ -156,6 +156,7 @@ func dialectsNamed() map[string]string {
 		"applock/db2/":              "its constructor",
 		"applock/sqlite/":           "its constructor",
 		"applock/applocktest/":      "it is one, in memory",
+		"applock/weblock/demo/":     "an application",
 		"applock/lease/pgadvisory/": "locks of one product",
 		"applock/lease/getlock/":    "locks of one product",
 

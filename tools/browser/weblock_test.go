@@ -18,15 +18,22 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// shop is the customer form of applock/weblock/demo, as a process on PostgreSQL, whose clock a test can set forward.
+// shop is the customer form of applock/weblock/demo, as a process.
 type shop struct {
+	// dsn is empty for a file of the demo's own.
 	dsn, listen string
 	server      *exec.Cmd
 }
 
+// newShop has a database of PostgreSQL, whose clock a test can set forward.
 func newShop(t *testing.T) *shop {
 	t.Helper()
-	s := &shop{dsn: postgres(t), listen: "127.0.0.1:0"}
+	return newShopOn(t, postgres(t))
+}
+
+func newShopOn(t *testing.T, dsn string) *shop {
+	t.Helper()
+	s := &shop{dsn: dsn, listen: "127.0.0.1:0"}
 	s.serve(t)
 	t.Cleanup(func() { s.stop() })
 	return s
@@ -105,11 +112,11 @@ func fence(t *testing.T, p person) string {
 	return asks[string](t, p, "lock.fence")
 }
 
-// Goal: JDOE edits, BROWN sees it, asks, is given it, and edits what JDOE has saved; a supervisor takes it with a reason, which BROWN reads. Method:
-// three browsers; names and messages that would run if they could.
+// Goal: JDOE edits, BROWN sees it, asks, is given it, and edits what JDOE has saved; a supervisor takes it with a reason, which BROWN reads; it
+// can all be used by everybody. Method: three browsers, axe-core, names and messages that would run if they could.
 func TestWebLockGoesOn(t *testing.T) {
 	t.Parallel()
-	s := newShop(t)
+	s := newShopOn(t, "")
 	jdoe := s.opens(t, "JDOE"+attack, attack)
 	jdoe.is(t, "mine")
 	brown := s.opens(t, "BROWN"+attack, attack)
@@ -119,7 +126,9 @@ func TestWebLockGoesOn(t *testing.T) {
 	brown.clicks(t, "ask")
 	brown.has(t, "You have asked JDOE")
 	jdoe.has(t, "asks for this: "+attack)
-	jdoe.shoots(t, "weblock-asked")
+	for _, fault := range jdoe.axe(t) {
+		t.Error(fault)
+	}
 	jdoe.saves(t, "Miller", "Saved.")
 	jdoe.clicks(t, "GIVE")
 	jdoe.is(t, "theirs")

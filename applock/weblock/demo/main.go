@@ -79,7 +79,7 @@ func run(ctx context.Context, dsn, listen string) error {
 // open has the locks and the customers in one database, so that saving and the assertion are one transaction.
 func open(ctx context.Context, dsn, folder string) (s *shop, err error) {
 	s = &shop{}
-	if strings.HasPrefix(dsn, "postgres") {
+	if strings.Contains(dsn, "://") {
 		if s.db, err = sql.Open("pgx", dsn); err == nil {
 			s.client, err = postgres.NewSQL(s.db, postgres.Config{})
 		}

@@ -19,11 +19,14 @@
 package weblock
 
 import (
+	"bytes"
 	"cmp"
 	"context"
+	"crypto/sha256"
 	_ "embed" // the script
 	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
 	"mime"
 	"net/http"
@@ -116,7 +119,9 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	name := strings.TrimPrefix(r.URL.Path, "/")
 	if name == "applock.js" && (r.Method == http.MethodGet || r.Method == http.MethodHead) {
 		w.Header().Set("Content-Type", "text/javascript; charset=utf-8")
-		_, _ = w.Write(script) // the browser may have gone
+		w.Header().Set("Cache-Control", "no-cache") // but ask whether it is still the same
+		w.Header().Set("ETag", fmt.Sprintf(`"%x"`, sha256.Sum256(script)))
+		http.ServeContent(w, r, name, time.Time{}, bytes.NewReader(script))
 		return
 	}
 	if h.limiter == nil {

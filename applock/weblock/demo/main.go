@@ -64,7 +64,7 @@ func run(ctx context.Context, dsn, listen string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Printf("open http://%s/ in two browsers\n", listener.Addr())
+	fmt.Fprintf(os.Stdout, "open http://%s/ in two browsers\n", listener.Addr())
 	server := &http.Server{Handler: s.handler(), ReadHeaderTimeout: time.Minute}
 	go func() {
 		<-ctx.Done()
@@ -147,29 +147,26 @@ func (s *shop) load(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(map[string]string{"name": name})
 }
 
-// save is refused for a page whose lock has ended, whatever it believes.
 func (s *shop) save(w http.ResponseWriter, r *http.Request) {
-	id := r.FormValue("id")
-	err := s.inTx(r.Context(), func(tx *sql.Tx) error {
-		if err := s.locks.Assert(r, s.client.WithSQLTx(tx), applock.Object{Type: "customer", ID: id}); err != nil {
-			return err
-		}
-		_, err := tx.ExecContext(r.Context(), `INSERT INTO demo_customer VALUES ($1, $2) ON CONFLICT (id) DO UPDATE SET name = excluded.name`, id, r.FormValue("name"))
-		return err
-	})
-	if err != nil {
+	if err := s.saved(r); err != nil {
 		log.Print(err)
 		http.Error(w, "Not saved: your lock has ended.", http.StatusConflict)
 	}
 }
 
-func (s *shop) inTx(ctx context.Context, work func(*sql.Tx) error) error {
-	tx, err := s.db.BeginTx(ctx, nil)
+// saved refuses a page whose lock has ended, whatever it believes, in the transaction that saves.
+func (s *shop) saved(r *http.Request) error {
+	tx, err := s.db.BeginTx(r.Context(), nil)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = tx.Rollback() }()
-	if err := work(tx); err != nil {
+	id := r.FormValue("id")
+	if err := s.locks.Assert(r, s.client.WithSQLTx(tx), applock.Object{Type: "customer", ID: id}); err != nil {
+		return err
+	}
+	_, err = tx.ExecContext(r.Context(), `INSERT INTO demo_customer VALUES ($1, $2) ON CONFLICT (id) DO UPDATE SET name = excluded.name`, id, r.FormValue("name"))
+	if err != nil {
 		return err
 	}
 	return tx.Commit()

@@ -9,8 +9,10 @@ import (
 	"net/url"
 	"os"
 	"os/exec"
+	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/page"
@@ -174,7 +176,8 @@ func TestWebLockFrozen(t *testing.T) {
 	brown.awaits(t, "fetch('customer?id=42').then((answer) => answer.json()).then((saved) => window.saved = saved.name) && window.saved === 'Miller'")
 }
 
-// Goal: a browser that is killed keeps nobody out for longer than the lock lasts. Method: the process, and three minutes of the database's clock.
+// Goal: a browser that is killed keeps nobody out for longer than the lock lasts, and a page that is closed for 20 s at most. Method: the process, and
+// three minutes of the database's clock; a page that goes elsewhere, and what the database has.
 func TestWebLockBrowserKilled(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
@@ -189,6 +192,12 @@ func TestWebLockBrowserKilled(t *testing.T) {
 	brown.is(t, "free")
 	brown.clicks(t, "edit")
 	brown.is(t, "mine")
+	brown.do(t, chromedp.Navigate("about:blank"))
+	d := &desk{program: "../../bin/applockctl", dsn: s.dsn}
+	short := regexp.MustCompile(`"seconds_left":(20|1\d|\d),`)
+	for !short.MatchString(d.run(t, "inquire", "customer:42", "--output", "json")) {
+		time.Sleep(100 * time.Millisecond) // until the page has said so
+	}
 }
 
 // Goal: a reload and another tab go on with the same grant, also when one of them is closed; a lock of seven days is as it was after its form was

@@ -49,15 +49,13 @@ func (a *app) migrateUp(ctx context.Context) error {
 		if err := a.printDone(answersOfApplied(applied.Steps, all), allApplied); err != nil {
 			return err
 		}
-		damaged := slices.ContainsFunc(all.Findings, damages)
-		switch {
-		case damaged:
-			a.report(program+": "+operation+":", all.Findings)
-		case len(applied.Steps) > 0:
-			a.report("installed, but", all.Findings)
+		damaged := slices.DeleteFunc(slices.Clone(all.Findings), func(f migrate.Finding) bool { return !damages(f) })
+		a.report(program+": "+operation+":", damaged)
+		if len(applied.Steps) > 0 && len(damaged) == 0 {
+			a.report("installed, but", all.Findings) // owners with too many rights hinder nothing: once is enough
 		}
 		a.noteMissingGrants(ctx, s)
-		return yesIf(!damaged)
+		return yesIf(len(damaged) == 0)
 	}
 	return migrating(ctx, a, operation, migrate.UpRequest{}, migrate.Up, applied)
 }

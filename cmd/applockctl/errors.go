@@ -117,10 +117,15 @@ func withVariable(text string) string {
 		}
 		return together + " exclude each other: leave all but one out"
 	}
-	if strings.HasPrefix(text, "required flag") && (strings.Contains(text, `"operator"`) || strings.Contains(text, `"by"`)) {
-		return text + "; $" + operatorVariable + " may say who you are"
+	names, isMissing := strings.CutPrefix(text, "required flag(s) ")
+	if !isMissing {
+		return text
 	}
-	return text
+	missing := strings.NewReplacer(` "`, " --", `"`, "", " not set", " must be given").Replace(" " + names)[1:]
+	if strings.Contains(names, `"operator"`) || strings.Contains(names, `"by"`) {
+		missing += "; $" + operatorVariable + " may say who you are"
+	}
+	return missing
 }
 
 // inFlags returns the text of an error, with flags in place of the names of Go's arguments.

@@ -108,8 +108,8 @@ func TestRenewAndAssert(t *testing.T) {
 func TestRenewUsage(t *testing.T) {
 	t.Parallel()
 	for _, command := range []string{"renew", "assert"} {
-		fileUser(t).run(t, command, "job:nightly", "--operator", "host").check(t, exitUsage, `required flag(s) "fence" not set`)
+		fileUser(t).run(t, command, "job:nightly", "--operator", "host").check(t, exitUsage, `--fence must be given`)
 		fileUser(t).run(t, command, "job:nightly", "--operator", "host", "--fence", "0").check(t, exitUsage, `"--fence" flag: write a whole number from 1`)
-		fileUser(t).run(t, command, "job:nightly", "--fence", "1").check(t, exitUsage, `required flag(s) "operator" not set`)
+		fileUser(t).run(t, command, "job:nightly", "--fence", "1").check(t, exitUsage, `--operator must be given`)
 	}
 }

@@ -55,10 +55,10 @@ func TestSeeNamesTheMistake(t *testing.T) {
 		"see customer:42 --operator JDOE --state reading":            "write viewing, editing or idle",
 		"see customer:42 --operator JDOE --ttl 301s":                 "--ttl is 5m1s, at most 5m0s are allowed",
 		"see customer:42 --operator JDOE --client=":                  "--client must not be empty",
-		"see customer:42 --operator JDOE --state idle --leave":       "[leave state]",
+		"see customer:42 --operator JDOE --state idle --leave":       "--state, --leave exclude each other",
 		"see customer --operator JDOE":                               "customer",
 		"policy set customer --yield-after 59s --by MLEE":            "--yield-after is 59s, less than 1m0s",
-		"viewers --object customer:42 --type customer":               "[object type]",
+		"viewers --object customer:42 --type customer":               "--object, --type, --prefix exclude each other",
 		"policy set customer --yield-after 1m --by MLEE --history x": "write all or changes",
 	} {
 		if got := u.run(t, strings.Fields(command)...); got.code != exitUsage || !strings.Contains(got.stderr, want) {

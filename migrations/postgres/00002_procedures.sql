@@ -4163,7 +4163,7 @@ BEGIN
     IF v_to_operator_id = v_from_operator_id THEN
         RAISE EXCEPTION USING
             ERRCODE = 'LK001',
-            MESSAGE = 'transfer_appl_lock: p_to_operator_id must be another operator',
+            MESSAGE = 'transfer_appl_lock: p_to_operator_id must be another one',
             COLUMN = 'p_to_operator_id';
     END IF;
     v_moved := appl_lock_move(
@@ -4296,7 +4296,7 @@ BEGIN
     IF v_to_operator_id = v_from_operator_id THEN
         RAISE EXCEPTION USING
             ERRCODE = 'LK001',
-            MESSAGE = 'transfer_appl_locks: p_to_operator_id must be another operator',
+            MESSAGE = 'transfer_appl_locks: p_to_operator_id must be another one',
             COLUMN = 'p_to_operator_id';
     END IF;
     PERFORM appl_lock_number('transfer_appl_locks', 'p_ttl_seconds', p_ttl_seconds, 1, 315360000);

@@ -55,7 +55,7 @@ main: BEGIN
     ELSEIF CHARACTER_LENGTH(v_to_operator_id, OCTETS) NOT BETWEEN 1 AND 255 THEN
         CALL appl_lock_refuse_text('transfer_appl_lock', 'p_to_operator_id', CHARACTER_LENGTH(v_to_operator_id, OCTETS), 255);
     ELSEIF v_to_operator_id = v_from_operator_id THEN
-        SIGNAL SQLSTATE 'LK001' SET MESSAGE_TEXT = 'transfer_appl_lock: p_to_operator_id must be another operator';
+        SIGNAL SQLSTATE 'LK001' SET MESSAGE_TEXT = 'transfer_appl_lock: p_to_operator_id must be another one';
     ELSEIF CHARACTER_LENGTH(v_to_department_id, CODEUNITS32) > 64 THEN
         CALL appl_lock_refuse_text('transfer_appl_lock', 'p_to_department_id', CHARACTER_LENGTH(v_to_department_id, CODEUNITS32), 64);
     ELSEIF p_ttl_seconds NOT BETWEEN 1 AND 315360000 THEN

@@ -80,7 +80,7 @@ BEGIN
     ELSE
         CALL appl_lock_text(p_routine, 'p_to_operator_id', 'Y', 1, 255, p_to_operator_id);
         IF p_to_operator_id = p_from_operator_id THEN
-            SIGNAL SQLSTATE 'LK001' SET MESSAGE_TEXT = 'transfer_appl_locks: p_to_operator_id must be another operator';
+            SIGNAL SQLSTATE 'LK001' SET MESSAGE_TEXT = 'transfer_appl_locks: p_to_operator_id must be another one';
         END IF;
         SET p_to_department_id = COALESCE(p_to_department_id, '');
         CALL appl_lock_text(p_routine, 'p_to_department_id', 'Y', 0, 64, p_to_department_id);

@@ -37,7 +37,7 @@ BEGIN
     IF v_to_operator_id = v_from_operator_id THEN
         RAISE EXCEPTION USING
             ERRCODE = 'LK001',
-            MESSAGE = 'transfer_appl_lock: p_to_operator_id must be another operator',
+            MESSAGE = 'transfer_appl_lock: p_to_operator_id must be another one',
             COLUMN = 'p_to_operator_id';
     END IF;
     v_moved := appl_lock_move(

@@ -36,7 +36,7 @@ BEGIN
     IF v_to_operator_id = v_from_operator_id THEN
         RAISE EXCEPTION USING
             ERRCODE = 'LK001',
-            MESSAGE = 'transfer_appl_locks: p_to_operator_id must be another operator',
+            MESSAGE = 'transfer_appl_locks: p_to_operator_id must be another one',
             COLUMN = 'p_to_operator_id';
     END IF;
     PERFORM appl_lock_number('transfer_appl_locks', 'p_ttl_seconds', p_ttl_seconds, 1, 315360000);

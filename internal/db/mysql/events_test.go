@@ -93,7 +93,7 @@ func TestEventNumbersNeverFall(t *testing.T) {
 		before := value(t, place.SQL, event, "0")
 		for _, damage := range []string{"TRUNCATE TABLE appl_lock_event", "ALTER TABLE appl_lock_event AUTO_INCREMENT = 1"} {
 			mustQuery(t, place.SQL, "DELETE FROM appl_lock_event")
-			mustQuery(t, place.SQL, "DO SLEEP(0.1)") // more than the microseconds that a connection's number takes up
+			mustQuery(t, place.SQL, "DO SLEEP(1.1)") // a raised number is up to 1024 * 1024 microseconds ahead of the clock
 			mustQuery(t, place.SQL, damage)
 			after := before
 			for at, conn := range conns {

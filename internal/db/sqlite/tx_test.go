@@ -259,7 +259,7 @@ func TestWritersQueueBeforeTheyConnect(t *testing.T) {
 // release want the only connection, while another process has the file; it releases the file when the connection is taken.
 func TestWaitersForTheFileAndForConnections(t *testing.T) {
 	t.Parallel()
-	handle, driver := plainDriver(t, "?_pragma=journal_mode(WAL)")
+	handle, driver := plainDriver(t, "?_pragma=journal_mode(WAL)&_pragma=busy_timeout(60000)")
 	if err := get(t.Context(), driver, "1", "JDOE"); err != nil {
 		t.Fatal(err)
 	}

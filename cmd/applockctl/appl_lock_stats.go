@@ -45,9 +45,9 @@ auditor or janitor. If the account also has pg_monitor, or PROCESS on MySQL and 
 session, prepared transaction or replication slot that has held a snapshot for longer than 10 minutes, as
 "verify" does.
 
-With --output json each line is an object; without a selection the last ones have these sums. --output prometheus prints
-Prometheus' text format, for the textfile collector of the node exporter. Write it to another file and move
-that into place: see docs/watching.md.`,
+With --output json each line is an object; without a selection the last ones have these sums. --output
+prometheus prints Prometheus' text format, for the textfile collector of the node exporter. Write it to
+another file and move that into place: see docs/watching.md.`,
 		Example: `  applockctl stats
   applockctl stats --type customer --department sales
   applockctl stats --output prometheus`,

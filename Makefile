@@ -286,7 +286,7 @@ pictures: ## Draw docs/pictures from their sources; needs graphviz.
 
 # The tests that can rewrite what they compare with: schemas, the reference of the operations, the grants, what the CLI prints.
 golden: ## Rewrite the golden files and the generated documentation; review the difference.
-	APPLOCK_UPDATE_GOLDEN=1 $(WITH_SERVERS) go test -count=1 -run 'Golden|EqualsContract|EqualThePage|^Test(CommandTree|HelpTexts|Demo|Session|WatchView)$$' ./...
+	APPLOCK_UPDATE_GOLDEN=1 $(WITH_SERVERS) go test -count=1 -run 'Golden|EqualsContract|EqualThePage|^Test(CommandTree|HelpTexts|Demo|Session|WatchView)$$' ./... && APPLOCK_UPDATE_GOLDEN=1 go test -count=1 -run MessagesGolden ./cmd/applockctl # reads what the others write
 
 ##@ All
 

@@ -129,7 +129,7 @@ func TestRolesOfPeople(t *testing.T) {
 		offered, role string
 		statistics    int
 	}{
-		"supervisors":                 {"transfer take release note ask transfer take release", "supervisors", http.StatusOK},
+		"supervisors":                 {"transfer take release extend note ask transfer take release extend", "supervisors", http.StatusOK},
 		"operators":                   {"ask", "operators", http.StatusForbidden},
 		"auditors":                    {"", "auditors", http.StatusOK},
 		"others, auditors ,operators": {"ask", "operators", http.StatusForbidden},

@@ -55,7 +55,7 @@ func aDay(t *testing.T, d *desk) {
 
 	// Once more, from him; with the keyboard alone.
 	p.opens(t, d, "transfer?name=customer%3A42")
-	p.do(t, chromedp.Focus("#to", chromedp.ByQuery), chromedp.KeyEvent("asmith"+kb.Tab+"service"+kb.Tab+attack+kb.Enter))
+	p.do(t, chromedp.Focus("#to", chromedp.ByQuery), chromedp.KeyEvent("asmith"+kb.Tab+"service"+kb.Tab+kb.Tab+attack+kb.Enter))
 	p.has(t, "Hand over customer:42 to asmith (service)?", attack)
 	p.presses(t, theButton)
 	p.has(t, "TRANSFERRED", "asmith", "service")

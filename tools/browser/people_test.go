@@ -97,8 +97,8 @@ func TestAttacksDoNotRun(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
 	object := strings.ReplaceAll(attack, ":", "") + ":" + attack
-	d.run(t, "get", object, "--operator", attack, "--department", attack)
-	d.run(t, "transfer", object, "--from", attack, "--to", attack, "--to-department", attack, "--by", attack, "--reason", attack)
+	d.run(t, "get", object, "--operator", attack+"1", "--department", attack)
+	d.run(t, "transfer", object, "--from", attack+"1", "--to", attack, "--to-department", attack, "--by", attack, "--reason", attack)
 	d.run(t, "note", object, "--operator", attack, attack)
 	waiter := d.command(t.Context(), "get", object, "--operator", attack+"2", "--wait", "1h")
 	if err := waiter.Start(); err != nil {

@@ -254,7 +254,7 @@ func (c *Changer) formPage(v verb) Page {
 		case access.Note:
 			d.Text, d.Old = lock.Note, lock.Note
 		case access.Extend:
-			d.Lasts = pages.FormatSpan(lock.TTL)
+			d.Lasts = pages.FormatSpan(lock.ExpiresAt.Sub(lock.LockedAt)) // an inquiry has no ttl
 		}
 		return c.begin(ctx, who, v, d)
 	}

@@ -185,7 +185,7 @@ func grantNeeded(err error) string {
 	}
 	for _, name := range ofContract.FindAllString(err.Error(), -1) {
 		if role := db.RoleWith(name); role != "" {
-			return ": applockctl grant --to NAME --as " + string(role)
+			return " with: applockctl grant --to NAME --as " + string(role)
 		}
 	}
 	return ""

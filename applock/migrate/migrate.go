@@ -362,7 +362,11 @@ func run(ctx context.Context, client *applock.Client, name string, command func(
 	var rights string
 	err := onTarget(ctx, client, "migrate "+name, func(dialect dialects.Dialect, target migrate.Target) error {
 		err := shown(command(target))
-		rights = cmp.Or(belongs(ctx, target, err), dialect.Rights)
+		rights = dialect.Rights
+		if name == "up" {
+			rights += "; then run it again"
+		}
+		rights = cmp.Or(belongs(ctx, target, err), rights)
 		var ahead *NewerError
 		if errors.As(err, &ahead) {
 			ahead.Contract = contractOf(ctx, client)

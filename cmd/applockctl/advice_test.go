@@ -1,29 +1,137 @@
 package main
 
 import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/applock/applock/applock"
+	"github.com/applock/applock/internal/testing/testclient"
+	"github.com/applock/applock/internal/testing/testfile"
 )
 
-// commandsIn returns the commands that a message prints, as a person copies them: up to a comma, a colon, a semicolon or the end of the line.
-func commandsIn(message string) [][]string {
-	var commands [][]string
-	for _, found := range regexp.MustCompile(`(?m)\bapplockctl ([a-z][^,:;\n]*)`).FindAllStringSubmatch(message, -1) {
-		commands = append(commands, strings.Fields(found[1]))
+// advised returns the lines of a message that have a text of messages.golden.
+func advised(t *testing.T, message, text string) string {
+	t.Helper()
+	var pattern strings.Builder
+	rest := text
+	for _, hole := range regexp.MustCompile(`%(?:\[\d\])?[sdqw]|\.\.\.|\bNAME\b`).FindAllString(text, -1) {
+		before, after, _ := strings.Cut(rest, hole)
+		pattern.WriteString(regexp.QuoteMeta(before) + ".*")
+		rest = after
 	}
-	return commands
+	lines := regexp.MustCompile("(?m)^.*"+pattern.String()+regexp.QuoteMeta(rest)+".*$").FindAllString(message, -1)
+	if len(lines) == 0 {
+		t.Fatalf("no line has %q: %s", text, message)
+	}
+	return strings.Join(lines, "\n")
 }
 
-// obey runs the commands of a message by the account that they are for, and fails if there are none.
-func obey(t *testing.T, account user, message string) {
+// obey runs the commands of a message with a text of messages.golden by the account that they are for, as a person copies them: up to a
+// punctuation mark. What only looks may answer no. It returns the last result.
+func obey(t *testing.T, account user, message, text string) (got result) {
 	t.Helper()
-	commands := commandsIn(message)
+	word := `(?:'[^']*'|[^\s';<(]*[^\s';<:,.])`
+	commands := regexp.MustCompile(`\bapplockctl((?: `+word+`)+)`).FindAllStringSubmatch(advised(t, message, text), -1)
 	if len(commands) == 0 {
 		t.Fatalf("no command in %q", message)
 	}
 	for _, command := range commands {
-		account.must(t, command...)
+		var args []string
+		for _, arg := range regexp.MustCompile(word).FindAllString(command[1], -1) {
+			args = append(args, strings.Trim(arg, "'"))
+		}
+		got = account.run(t, args...)
+		looks := slices.Contains(args, "status") || slices.Contains(args, "verify")
+		if got.code != exitYes && (!looks || got.code != exitNo) {
+			t.Fatalf("%q: exit code %d: %s%s", args, got.code, got.stdout, got.stderr)
+		}
+	}
+	return got
+}
+
+// obeySQL runs the SQL of a message with a text of messages.golden, or what a shell runs.
+func obeySQL(t *testing.T, run func(statement string), message, text string) {
+	t.Helper()
+	statements := regexp.MustCompile(`(?m)(?:SQL|run|alone): (.+)$`).FindAllStringSubmatch(advised(t, message, text), -1)
+	if len(statements) == 0 {
+		t.Fatalf("no SQL in %q", message)
+	}
+	for _, statement := range statements {
+		run(statement[1])
+	}
+}
+
+// triedTexts returns the texts that the tests of this package obey.
+func triedTexts(t *testing.T) []string {
+	t.Helper()
+	files, err := filepath.Glob("*_test.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var tried []string
+	for _, file := range files {
+		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ast.Inspect(parsed, func(node ast.Node) bool {
+			if call, isCall := node.(*ast.CallExpr); isCall {
+				if name, isName := call.Fun.(*ast.Ident); isName && slices.Contains([]string{"obey", "obeySQL"}, name.Name) {
+					text, _ := joined(call.Args[len(call.Args)-1])
+					tried = append(tried, text)
+				}
+			}
+			return true
+		})
+	}
+	return tried
+}
+
+// untried are the texts that name a command which no test obeys, and why.
+func untried() map[string]string {
+	const itself = "it is the command that was run, by another account or program"
+	return map[string]string{
+		"Versions of applockctl and of the installed contract; the value is 1.":        "no command",
+		"The keys of applockctl watch":                                                 "a title",
+		"%s: applock in %s has contract %d, and %d is needed; update it with: %s":      "the first contract follows none",
+		"has %d characters, and a key has at least %d: openssl rand -hex 32 makes one": "a host may lack openssl",
+		`needs a build with IBM's Db2 client. "make build-db2" makes applockctl-db2, and fetches the client unless IBM_DB_HOME names its directory, ` +
+			"with include and lib. By hand: CGO_ENABLED=1 CGO_CFLAGS=-I$IBM_DB_HOME/include " +
+			`CGO_LDFLAGS="-L$IBM_DB_HOME/lib -Wl,-rpath,$IBM_DB_HOME/lib" go build -tags db2 ./cmd/applockctl`: "make test-db2 builds so",
+		"applock: step ... is applied already (migrate print --from ...)":                                     "it is for the command that has printed the script",
+		"applock: step %d is not applied (migrate print --from %s)":                                           "it is for the command that has printed the script",
+		"not checked: this account may not see them; run verify as the account that migrates":                 itself,
+		"not compared: the schema has steps that this program does not know; run verify with a newer program": itself,
+	}
+}
+
+// Goal: each message that names a command is run by a test, as it is printed, or it is told why not. Method: the texts of messages.golden
+// that name one, and those that tests give to obey and obeySQL.
+func TestEachAdviceIsTried(t *testing.T) {
+	t.Parallel()
+	names := regexp.MustCompile(`applockctl (?:-|[a-z])|\b(?:with|run|first|SQL): (?:%|\.\.\.|[A-Z])|--owner NAME|--help'|\bmigrate print --|\brun verify\b|\b(?:chmod|openssl|go build) `)
+	lines := strings.Split(testfile.Read(t, filepath.Join("testdata", "messages.golden")), "\n")
+	tried, known := triedTexts(t), untried()
+	for _, line := range lines {
+		if _, isKnown := known[line]; names.MatchString(line) && slices.Contains(tried, line) == isKnown {
+			t.Errorf("run what it names by obey or obeySQL, or say in untried why not: %s", line)
+		}
+	}
+	for text := range known {
+		tried = append(tried, text)
+	}
+	for _, text := range tried {
+		if !slices.Contains(lines, text) || !names.MatchString(text) {
+			t.Errorf("no such text names a command: %q", text)
+		}
 	}
 }
 
@@ -39,7 +147,7 @@ func TestAdviceWorks(t *testing.T) {
 		program := userOf(withUser(t, dsn, name, "secret"))
 
 		t.Log("not installed")
-		obey(t, owner, owner.run(t, "list").stderr)
+		obey(t, owner, owner.run(t, "list").stderr, "%s: applock is not installed in %s; create it with: %s")
 		owner.must(t, "list")
 		if s.isMySQL() {
 			administrator.must(t, "grant", "--to", name, "--as", "janitor") // otherwise the server hides the database itself
@@ -53,17 +161,118 @@ func TestAdviceWorks(t *testing.T) {
 			command := strings.Fields(refused.command)
 			got := program.run(t, command...)
 			got.check(t, exitError, "applockctl grant --to "+name, "--as "+refused.role)
-			obey(t, administrator, got.stderr)
+			obey(t, administrator, got.stderr, "%s: %w with: %s: %w")
 			program.must(t, command...)
 		}
+
+		t.Log("damaged, for an account that may not see the steps")
+		view := strings.TrimSuffix(s.table(), "appl_lock") + "appl_lock_live"
+		s.exec(t, dsn, "DROP VIEW "+view)
+		status := obey(t, owner, program.run(t, "list").stderr,
+			"%s: applock in %s is missing or damaged, and this account may not see which; the account that migrates does, with: %s")
+		obey(t, owner, status.stderr, "mend it with: ...")
+		owner.must(t, "list")
 
 		t.Log("down takes the rights")
 		down := owner.must(t, "migrate", "down", "--force")
 		owner.must(t, "migrate", "up")
 		program.run(t, "get", "customer:2", "--operator", "jdoe").check(t, exitError)
-		obey(t, administrator, down.stderr)
+		obey(t, administrator, down.stderr, "%s: %s: %s, as %s, has lost rights; after \"migrate up\" grant them with: %s")
 		program.must(t, "get", "customer:2", "--operator", "jdoe")
 		program.must(t, "take", "customer:2", "--operator", "boss", "--reason", "ill")
+	})
+}
+
+// Goal: the same for a file. Method: each situation, and the command that leads out of it.
+func TestAdviceOnAFileWorks(t *testing.T) {
+	t.Parallel()
+	u := fileUser(t)
+	dsn := u.getenv(dsnVariable)
+	obey(t, u, u.run(t, "list").stderr, "%s: there is no file %s; create it with: %s")
+	u.must(t, "list")
+	u.must(t, "migrate", "goto", "0")
+	version := func() error {
+		_, err := testclient.Open(t, dsn, "", nil).Version(t.Context())
+		return err
+	}
+	if err := version(); err == nil || !strings.Contains(err.Error(), applock.ErrSchema.Error()) {
+		t.Fatalf("a program is told %v", err)
+	}
+	obey(t, u, version().Error(), "applock is not installed there or too old, install it with: applockctl migrate up")
+	if err := version(); err != nil {
+		t.Error(err)
+	}
+
+	withFile(t, u, func(exec func(string)) { exec("DELETE FROM appl_lock_goose") }) // as a copy of the schema without rows
+	obey(t, u, u.run(t, "migrate", "status").stderr, "mend it with: ...")
+	withFile(t, u, func(exec func(string)) { exec("DROP VIEW appl_lock_live") })
+	obey(t, u, u.run(t, "list").stderr, "%s: applock in %s is damaged: %s %s; see all with: %s, and %s")
+	u.must(t, "list")
+	u.must(t, "migrate", "status", "--exit-code")
+
+	u.must(t, "get", "customer:42", "--operator", "jdoe")
+	obey(t, u, u.run(t, "list", "--type", "cust*").stderr, "%s has no wildcards; to list what begins with it, run: %s")
+	seesLock := func(listed result) {
+		t.Helper()
+		if !strings.Contains(listed.stdout, "customer:42") {
+			t.Errorf("it lists %s%s", listed.stdout, listed.stderr)
+		}
+	}
+	seesLock(obey(t, u, u.run(t, "migrate", "down").stderr, "list them with: ..."))
+	seesLock(obey(t, u, u.run(t, "migrate", "uninstall").stderr,
+		"is missing: all locks, live or not, the tables, the procedures and the record of the steps would be removed from ...; see the live ones with: ..."))
+	u.must(t, "migrate", "goto", "1", "--force")
+	obey(t, u, u.run(t, "migrate", "goto", "0").stderr, "to list or release them, run this first: ...")
+	seesLock(u.must(t, "list"))
+	obey(t, u, u.run(t, "migrate").stderr, "Run '%s --help' for usage.")
+}
+
+// Goal: the same for files with secrets that others may read. Method: a shell runs the command, and the file is read.
+func TestAdviceOnSecretsWorks(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "a secret")
+	if err := os.WriteFile(file, []byte("junk"), 0o640); err != nil { //nolint:gosec // others may read it
+		t.Fatal(err)
+	}
+	shell := func(command string) {
+		t.Helper()
+		if output, err := exec.CommandContext(t.Context(), "sh", "-c", command).CombinedOutput(); err != nil {
+			t.Fatalf("%s: %v: %s", command, err, output)
+		}
+	}
+	u := user{environment: map[string]string{dsnFileVariable: file}}
+	obeySQL(t, shell, u.run(t, "list").stderr, "%s has group or world access, make it yours alone: chmod 600 %s")
+	u.run(t, "list").check(t, exitUsage, "must begin with")
+	shell("chmod 640 '" + file + "'")
+	console := []string{"console", "--passwords", file}
+	obeySQL(t, shell, sqliteUser(t).run(t, console...).stderr, "has group or world access, make it yours alone: chmod 600 %s")
+	sqliteUser(t).run(t, console...).check(t, exitUsage, "line 1 is not NAME:PASSWORD")
+}
+
+// Goal: what a newcomer is told works. Method: the command in an empty directory.
+func TestAdviceToTryItOutWorks(t *testing.T) { //nolint:paralleltest // it changes the directory
+	t.Chdir(t.TempDir())
+	newcomer := user{}
+	obey(t, newcomer, newcomer.run(t, "list").stderr, "is missing: write --dsn DSN, or set ... or ...; to try it out: applockctl --dsn sqlite:applock.db migrate up")
+	newcomer.must(t, "--dsn", "sqlite:applock.db", "list")
+}
+
+// Goal: who migrates without the right for routines is told which rights are missing, and goes on with them. Method: an account that may make
+// tables only gets the rights that are told, and no other, and runs the same command again.
+func TestUpGoesOnWithTheRightsThatAreTold(t *testing.T) {
+	t.Parallel()
+	onMySQL(t, func(t *testing.T, s server) {
+		dsn := s.newDatabase(t)
+		name := s.newUser(t, dsn, "secret")
+		s.exec(t, dsn, "GRANT SELECT, INSERT, UPDATE, DELETE, CREATE, DROP ON "+databaseOf(t, dsn)+".* TO "+name)
+		migrator := userOf(withUser(t, dsn, name, "secret"))
+		got := migrator.run(t, "migrate", "up")
+		got.check(t, exitError, "00002_procedures.sql: ", "; then run it again\n")
+		_, told, _ := strings.Cut(got.stderr, "the account that migrates needs ")
+		told, _, _ = strings.Cut(told, " on the database")
+		s.exec(t, dsn, "GRANT "+strings.Replace(told, " and ", ", ", 1)+" ON "+databaseOf(t, dsn)+".* TO "+name)
+		migrator.must(t, "migrate", "up")
+		migrator.must(t, "get", "customer:42", "--operator", "jdoe")
 	})
 }
 

@@ -182,7 +182,7 @@ func printRows[T any](s session, p *printer, rows iter.Seq2[T, error], limit int
 func (a *app) hintAtNames(ctx context.Context, s session, request applock.ListRequest) {
 	for flag, text := range map[string]string{"--type": request.ObjectType, "--prefix": request.Prefix} { // one of them at most is given
 		if begin := strings.TrimRight(text, "*%"); begin != text {
-			a.note("%s has no wildcards; this lists what begins with it: %s", flag, a.commandLine("list", "--prefix", secret.Quote(begin)))
+			a.note("%s has no wildcards; to list what begins with it, run: %s", flag, a.commandLine("list", "--prefix", secret.Quote(begin)))
 			return
 		}
 	}

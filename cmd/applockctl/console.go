@@ -276,7 +276,7 @@ func stepsOf(client *applock.Client) func(context.Context) (string, error) {
 		status, err := migrate.Status(ctx, client)
 		switch {
 		case errors.Is(err, applock.ErrPrivilege):
-			return "this account may not read which steps are applied: run applockctl migrate status as the account that installs",
+			return "this account may not read which steps are applied: run as the account that installs: applockctl migrate status",
 				console.ErrNotChecked
 		case err != nil:
 			return "", err
@@ -328,7 +328,7 @@ func healthOf(client *applock.Client) []console.Check {
 			return clockWords(found.Ahead, found.RoundTrip), nil
 		})},
 		{Name: "The purge", Run: checked(stale,
-			"this account may not read the table appl_lock: run applockctl verify as the account that purges",
+			"this account may not read the table appl_lock: run as the account that installs: applockctl verify",
 			func(found inspect.StaleLocks) (string, error) { return staleWords(found, defaultStale) })},
 		{Name: "Held snapshots", Run: checked(held, mayNotSeeSessions, horizonWords)},
 	}

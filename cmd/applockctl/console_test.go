@@ -259,11 +259,17 @@ func TestConsoleTellsWhatItDoesNotCheck(t *testing.T) {
 		owner.must(t, "grant", "--to", name, "--as", "supervisor")
 		console := serveConsole(t, userOf(withUser(t, dsn, name, "secret")))
 		status, text := console.fetch(t, "health", func(*http.Request) {})
-		if status != http.StatusOK || strings.Count(text, ">not checked<") != 3 || !strings.Contains(text, "run applockctl migrate status as the account that installs") ||
-			!strings.Contains(text, "run applockctl verify as the account that purges") {
+		if status != http.StatusOK || strings.Count(text, ">not checked<") != 3 || !strings.Contains(text, "run as the account that installs: applockctl migrate status") ||
+			!strings.Contains(text, "run as the account that installs: applockctl verify") {
 			t.Errorf("status %d: %s", status, text)
 		}
 		console.stop()
+		obey(t, owner, text, "this account may not read which steps are applied: run as the account that installs: applockctl migrate status")
+		obey(t, owner, text, "this account may not read the table appl_lock: run as the account that installs: applockctl verify")
+		console = serveConsole(t, owner)
+		_, text = console.fetch(t, "health", func(*http.Request) {})
+		console.stop()
+		obey(t, owner, text, "%d steps, %d of them pending, %d findings of applockctl migrate status")
 	})
 }
 

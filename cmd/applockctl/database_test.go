@@ -143,7 +143,12 @@ func TestSchema(t *testing.T) {
 		if s.isMySQL() {
 			elsewhere = "; create it with: "
 		}
-		u.run(t, "--schema", crm, "list").check(t, exitError, "applock is not installed in schema "+crm+elsewhere)
+		refused := u.run(t, "--schema", crm, "list")
+		refused.check(t, exitError, "applock is not installed in schema "+crm+elsewhere)
+		if !s.isMySQL() {
+			obey(t, u, refused.stderr, "%s: applock is not installed in %s, but in schema %s: add --schema with that name, or install it here with: %s")
+			u.must(t, "--schema", crm, "list")
+		}
 		u.must(t, "inquire", "customer:42")
 	})
 }

@@ -98,22 +98,22 @@ func TestGrantNeedsTheOwner(t *testing.T) {
 	s.exec(t, dsn, "CREATE SCHEMA applock AUTHORIZATION "+other, "GRANT ALL ON SCHEMA applock TO "+dba)
 	owner, user := userOf(withUser(t, dsn, dba, "0wner")), userOf(withUser(t, dsn, app, "secret"))
 	owner.run(t, "migrate", "up").check(t, exitNo) // it tells that the schema is not the owner's
-	// mended runs the SQL that an error tells.
-	mended := func(got result, role string, texts ...string) {
-		t.Helper()
-		got.check(t, exitError, texts...)
-		_, told, _ := strings.Cut(strings.TrimSuffix(got.stderr, "\n"), " run: ")
-		s.exec(t, dsn, "SET ROLE "+role+"; "+told+"; RESET ROLE")
+	as := func(role string) func(string) {
+		return func(statement string) { s.exec(t, dsn, "SET ROLE "+role+"; "+statement+"; RESET ROLE") }
 	}
 	grant := []string{"grant", "--to", app, "--as", "operator"}
-	mended(owner.run(t, grant...), other, "nothing was granted: "+app+" lacks USAGE on schema applock of "+other+"; let "+other+" or a superuser run: GRANT USAGE ON SCHEMA applock TO "+app+"\n")
+	refused := owner.run(t, grant...)
+	refused.check(t, exitError, "nothing was granted: "+app+" lacks USAGE on schema applock of "+other+"; let "+other+" or a superuser run: GRANT USAGE ON SCHEMA applock TO "+app+"\n")
+	obeySQL(t, as(other), refused.stderr, "nothing was granted: %s lacks %s of %s; let %[3]s or a superuser run: GRANT %s TO %s")
 	user.run(t, "list").check(t, exitError) // the rest was rolled back
 	owner.checkUnprinted(t, full, true, grant...)
 	user.must(t, "get", "customer:42", "--operator", "jdoe")
 
 	s.exec(t, dsn, "GRANT USAGE ON SCHEMA applock TO "+granter+" WITH GRANT OPTION", "GRANT EXECUTE ON ALL ROUTINES IN SCHEMA applock TO "+granter+" WITH GRANT OPTION",
 		"SET ROLE "+granter+"; GRANT EXECUTE ON ALL PROCEDURES IN SCHEMA applock TO "+app+"; RESET ROLE")
-	mended(owner.run(t, "revoke", "--from", app), granter, "nothing was revoked: "+app+" has EXECUTE on ", " from "+granter+"; let "+granter+" run: REVOKE EXECUTE ON ROUTINE applock.")
+	refused = owner.run(t, "revoke", "--from", app)
+	refused.check(t, exitError, "nothing was revoked: "+app+" has EXECUTE on ", " from "+granter+"; let "+granter+" run: REVOKE EXECUTE ON ROUTINE applock.")
+	obeySQL(t, as(granter), refused.stderr, "%s has %s from %s; let %[3]s run: REVOKE %s FROM %s")
 	user.must(t, "list")
 	owner.checkUnprinted(t, full, true, "revoke", "--from", app)
 	user.run(t, "list").check(t, exitError)
@@ -151,7 +151,7 @@ func TestMissingGrantsAreNamed(t *testing.T) {
 				t.Errorf("migrate %s does not name the missing grant: %s", command, got.stderr)
 			}
 		}
-		owner.must(t, "grant", "--to", name, "--as", "operator")
+		obey(t, owner, owner.run(t, "migrate", "status").stderr, "%s, as %s, may not call %s; grant it with: %s")
 		if got := owner.must(t, "migrate", "status"); got.stderr != "" {
 			t.Errorf("after granting again: %s", got.stderr)
 		}
@@ -175,8 +175,14 @@ func TestMigratorWhoMayNotSeeGrants(t *testing.T) {
 		if got := migrator.must(t, "migrate", "status"); got.stderr != unseen {
 			t.Errorf("migrate status says %s", got.stderr)
 		}
-		if got := migrator.must(t, "migrate", "repair"); !strings.HasSuffix(got.stderr, unseen) {
-			t.Errorf("migrate repair says %s", got.stderr)
+		repaired := migrator.must(t, "migrate", "repair")
+		if !strings.HasSuffix(repaired.stderr, unseen) {
+			t.Errorf("migrate repair says %s", repaired.stderr)
+		}
+		verified := obey(t, userOf(dsn), repaired.stderr, "cannot tell which accounts lack a grant, and what the owners of procedures and views may do: "+
+			"this account may not read the database mysql; let an administrator run: %s")
+		if verified.code != exitYes || !strings.Contains(verified.stdout, "no account has only a part of a role's rights") {
+			t.Errorf("verify says %s", verified.stdout)
 		}
 		refused := migrator.run(t, "grant", "--to", name, "--as", "auditor")
 		refused.check(t, exitError, "a privilege is missing", "; the account that grants needs GRANT OPTION, as administrators have; the account that migrates does not\n")

@@ -111,8 +111,8 @@ func TestListHintsAtOperator(t *testing.T) {
 		"--operator JDOE --type order":         "1 lock\n",
 		"--operator jdoe --output json":        strings.TrimSuffix(hint, "0 locks\n"),
 		"--operator jdoe --quiet":              "",
-		"--type cust*":                         "--type has no wildcards; this lists what begins with it: applockctl list --prefix cust\n0 locks\n",
-		"--prefix customer:%":                  "--prefix has no wildcards; this lists what begins with it: applockctl list --prefix customer:\n0 locks\n",
+		"--type cust*":                         "--type has no wildcards; to list what begins with it, run: applockctl list --prefix cust\n0 locks\n",
+		"--prefix customer:%":                  "--prefix has no wildcards; to list what begins with it, run: applockctl list --prefix customer:\n0 locks\n",
 		"--operator J*":                        "--operator has no wildcards: write one name in full\n0 locks\n",
 	} {
 		got := u.must(t, append([]string{"list"}, strings.Fields(args)...)...)

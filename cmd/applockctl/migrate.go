@@ -173,13 +173,26 @@ func damages(finding migrate.Finding) bool {
 	return finding.Part != migrate.PartOwners || finding.Repairable || strings.HasPrefix(finding.Name, "schema ")
 }
 
-// wayOut returns the way to mend a finding.
-func (a *app) wayOut(finding migrate.Finding) string {
+// mending returns the command that mends a finding; empty if there is none.
+func (a *app) mending(finding migrate.Finding) string {
 	switch {
 	case finding.NeedsOwner: // even if repairable: a repair needs the new owner's name
-		return plainOwner + "; mend it with: " + a.newOwner()
+		return a.newOwner()
 	case finding.Repairable:
-		return "mend it with: " + a.commandLine("migrate", "repair")
+		return a.commandLine("migrate", "repair")
+	case finding.Part == migrate.PartSteps && strings.HasPrefix(finding.Name, "table "):
+		return a.commandLine("migrate", "up") // which adopts what equals a step
+	}
+	return ""
+}
+
+// wayOut returns the way to mend a finding.
+func (a *app) wayOut(finding migrate.Finding) string {
+	switch command := a.mending(finding); {
+	case finding.NeedsOwner:
+		return plainOwner + "; mend it with: " + command
+	case command != "":
+		return "mend it with: " + command
 	case finding.Statement != "":
 		return "mend it with the SQL: " + finding.Statement
 	}

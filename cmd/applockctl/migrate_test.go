@@ -122,6 +122,9 @@ func TestUninstallRefusesDependents(t *testing.T) {
 		u.must(t, "get", "customer:42", "--operator", "jdoe")
 		postgresServer.exec(t, dsn, "DROP "+strings.Replace(dependent, "on table", "table", 1))
 	}
+	postgresServer.exec(t, dsn, "CREATE VIEW my_locks AS SELECT object_id FROM applock.appl_lock_live")
+	u.run(t, "migrate", "down", "--force").check(t, exitError, "nothing was undone: drop these objects first, which depend on applock's: ", "view my_locks")
+	postgresServer.exec(t, dsn, "DROP VIEW my_locks")
 	u.must(t, "migrate", "uninstall", "--yes", "--force")
 }
 

@@ -26,7 +26,7 @@ func (a *app) explainPrivilege(ctx context.Context, operation string, s session,
 		return fmt.Errorf("%s: %s, whose rights the procedures have, lacks one itself; an administrator sees which with: %s: %w",
 			operation, needed.Definer, a.ownersCommand("migrate", "status"), needed.Reason)
 	}
-	return fmt.Errorf("%s: %w: %s: %w",
+	return fmt.Errorf("%s: %w with: %s: %w",
 		operation, applock.ErrPrivilege, a.ownersCommand("grant", "--to", secret.Quote(needed.To), "--as", needed.Role), needed.Reason)
 }
 

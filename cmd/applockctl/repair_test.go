@@ -20,11 +20,13 @@ func TestHeavyRestoreWithoutRoutines(t *testing.T) {
 		dump := testdb.DumpMySQL(t, string(s), dsn)
 		s.run(t, copied, dump)
 
-		into.run(t, "get", "customer:42", "--operator", "asmith").check(t, exitError, "applockctl migrate repair")
+		damaged := into.run(t, "get", "customer:42", "--operator", "asmith")
+		damaged.check(t, exitError, "applockctl migrate repair")
 		into.run(t, "migrate", "up").check(t, exitNo, "others, each is missing; mend it with: applockctl migrate repair")
 		into.run(t, "migrate", "status").check(t, exitNo, "others, each is missing; mend it with: applockctl migrate repair")
-		if got := into.must(t, "migrate", "repair", "--output", "json").stdout; !strings.HasPrefix(got, `{"outcome":"REPAIRED",`) {
-			t.Errorf("repair says %s", got)
+		repaired := obey(t, into, damaged.stderr, "%s: applock in %s is damaged: %s %s; see all with: %s, and %s")
+		if !strings.Contains(repaired.stdout, "REPAIRED") {
+			t.Errorf("repair says %s", repaired.stdout)
 		}
 		into.must(t, "migrate", "status")
 		into.run(t, "get", "customer:42", "--operator", "asmith").check(t, exitNo)
@@ -86,8 +88,10 @@ func TestMigratingWhatBelongsToAnother(t *testing.T) {
 	migrator := s.newOwner(t, dsn)
 	name, admin := userName(t, migrator), s.query(t, dsn, "SELECT current_user::text")
 	alter := "ALTER SCHEMA applock OWNER TO " + name
-	userOf(migrator).run(t, "migrate", "up").check(t, exitError, "; schema applock belongs to "+admin+": do this as that account, or mend it with the SQL: "+alter+"\n")
-	if first := userOf(dsn).must(t, "migrate", "up").stderr; !strings.HasPrefix(first, "installed, but role "+admin+" is a superuser, ") ||
+	stranger := userOf(migrator).run(t, "migrate", "up")
+	stranger.check(t, exitError, "; schema applock belongs to "+admin+": do this as that account, or mend it with the SQL: "+alter+"\n")
+	first := userOf(dsn).must(t, "migrate", "up").stderr
+	if !strings.HasPrefix(first, "installed, but role "+admin+" is a superuser, ") ||
 		strings.Count(first, "\n") != 1 || !strings.HasSuffix(first, "; mend it with: applockctl migrate repair --owner NAME\n") {
 		t.Errorf("the first migration says %s", first)
 	}
@@ -101,15 +105,20 @@ func TestMigratingWhatBelongsToAnother(t *testing.T) {
 		refused.check(t, exitError, "; the installation in schema applock belongs to "+admin+
 			": do this as that account, or let a superuser give it to an account NAME that can migrate and no more: applockctl migrate repair --owner NAME\n")
 	}
-	userOf(dsn).must(t, "migrate", "repair", "--owner", name)
+	obey(t, userOf(dsn), strings.ReplaceAll(first, "NAME", name), "mend it with: ...")
 	for _, command := range []string{"up", "status --exit-code", "repair", "uninstall --yes"} {
 		userOf(migrator).must(t, append([]string{"migrate"}, strings.Fields(command)...)...)
 	}
 	other := s.newSchema(t, dsn)
 	userOf(dsn).must(t, "migrate", "up", "--schema", other)
-	userOf(migrator).run(t, "migrate", "repair", "--schema", other).check(t, exitError, "applockctl --schema "+other+" migrate repair --owner NAME\n")
+	refused := userOf(migrator).run(t, "migrate", "repair", "--schema", other)
+	refused.check(t, exitError, "applockctl --schema "+other+" migrate repair --owner NAME\n")
+	obey(t, userOf(dsn), strings.ReplaceAll(refused.stderr, "NAME", name),
+		"the installation in schema %s belongs to %s: do this as that account, or let a superuser give it to an account NAME that can migrate and no more: %s --owner NAME")
+	userOf(migrator).must(t, "migrate", "repair", "--schema", other)
 	s.exec(t, dsn, "CREATE SCHEMA applock")
-	s.exec(t, dsn, alter)
+	obeySQL(t, func(statement string) { s.exec(t, dsn, statement) }, stranger.stderr,
+		"schema %[1]s belongs to %[2]s: do this as that account, or mend it with the SQL: ALTER SCHEMA %[1]s OWNER TO %[3]s")
 	userOf(migrator).must(t, "migrate", "up")
 }
 
@@ -164,7 +173,9 @@ func TestHeavyOwnerIsGone(t *testing.T) {
 		if after := s.query(t, dsn, granted); after != before {
 			t.Errorf("the application may call %s procedures, want %s", after, before)
 		}
-		repaired := root.must(t, "migrate", "repair", "--owner", owner)
+		repaired := obey(t, root, strings.ReplaceAll(operator.run(t, "get", "customer:43", "--operator", "jdoe").stderr, "NAME", owner),
+			"the account whose rights the procedures and views run with does not exist any more; the database administrator mends that with: "+
+				"applockctl %smigrate repair --owner NAME")
 		if !strings.Contains(repaired.stdout, "has the rights of "+reader+"@%") || strings.Contains(repaired.stdout, "installed: ") {
 			t.Errorf("repair says %s", repaired.stdout)
 		}
@@ -175,12 +186,15 @@ func TestHeavyOwnerIsGone(t *testing.T) {
 
 		statement := "GRANT SELECT, INSERT, UPDATE, DELETE, EXECUTE ON `" + databaseOf(t, dsn) + "`.* TO '" + owner + "'@'%'"
 		s.exec(t, dsn, "REVOKE ALL ON "+databaseOf(t, dsn)+".* FROM "+owner)
-		operator.run(t, "get", "customer:43", "--operator", "jdoe").check(t, exitError, "1370")
+		refused := operator.run(t, "get", "customer:43", "--operator", "jdoe")
+		refused.check(t, exitError, "1370")
 		for _, args := range []string{"migrate status", "migrate repair"} {
 			root.run(t, strings.Fields(args)...).check(t, exitNo, "account "+owner+"@%",
 				"lacks privileges on the database that procedures and views need, since they run with its rights: SELECT", statement)
 		}
-		s.exec(t, dsn, statement)
+		status := obey(t, root, refused.stderr, "%s: %s, whose rights the procedures have, lacks one itself; an administrator sees which with: %s: %w")
+		obeySQL(t, func(statement string) { s.exec(t, dsn, statement) }, status.stderr, "mend it with the SQL: ...")
+		operator.must(t, "get", "customer:43", "--operator", "jdoe")
 		root.must(t, "migrate", "status")
 		drop(owner)
 

@@ -282,14 +282,12 @@ func (v *verifier) steps(status migrate.StatusResult) {
 func (v *verifier) findings(findings []migrate.Finding) {
 	for _, finding := range v.app.grouped(findings) {
 		failed := v.fail(string(finding.Part), finding.Name+" "+finding.Problem)
+		failed.Repair = v.app.mending(finding)
 		switch {
-		case finding.NeedsOwner: // even if repairable: a repair needs the new owner's name
+		case finding.NeedsOwner:
 			failed.Text += "; " + plainOwner
-			failed.Repair, v.needsOwner = v.app.newOwner(), v.needsOwner || finding.Repairable
-		case finding.Part == migrate.PartSteps && !v.installed:
-			failed.Repair = v.app.commandLine("migrate", "up") // which adopts what equals a step
-		case finding.Repairable:
-			failed.Repair = v.app.commandLine("migrate", "repair")
+			v.needsOwner = v.needsOwner || finding.Repairable
+		case failed.Repair != "":
 		case finding.Statement != "":
 			failed.Statement = finding.Statement
 		default:

@@ -31,14 +31,22 @@ func (d *Driver) interpret(err error) error {
 	}
 	// Connecting succeeded, so user and password are right: to callers without special rights, servers answer 1045 in place of 1449.
 	if answer != nil && (answer.Number == 1449 || answer.Number == 1045) {
-		return &db.Error{Kind: db.KindOther, Err: fmt.Errorf("%s: %w", noDefiner, err)}
+		return &db.Error{Kind: db.KindOther, Err: fmt.Errorf(noDefiner+": %w", schemaFlag(d.schema), err)}
 	}
 	return interpretError(err)
 }
 
+// schemaFlag is the flag that names a schema to the command.
+func schemaFlag(schema string) string {
+	if schema == "" {
+		return ""
+	}
+	return "--schema " + schema + " "
+}
+
 // noDefiner explains that the account named as the definer of a procedure or view does not exist.
 const noDefiner = "the account whose rights the procedures and views run with does not exist any more; " +
-	"the database administrator mends that with: applockctl migrate repair --owner NAME"
+	"the database administrator mends that with: applockctl %smigrate repair --owner NAME"
 
 // connectError wraps an error from before there was a connection.
 func connectError(ctx context.Context, err error) error { return db.NotSent(ctx, interpretError(err)) }

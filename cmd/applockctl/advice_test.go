@@ -38,7 +38,7 @@ func advised(t *testing.T, message, text string) string {
 // punctuation mark. What only looks may answer no. It returns the last result.
 func obey(t *testing.T, account user, message, text string) (got result) {
 	t.Helper()
-	word := `(?:'[^']*'|[^\s';<(]*[^\s';<:,.])`
+	word := `(?:'[^']*'|[^\s';<(]*[^\s';<(:,.])`
 	commands := regexp.MustCompile(`\bapplockctl((?: `+word+`)+)`).FindAllStringSubmatch(advised(t, message, text), -1)
 	if len(commands) == 0 {
 		t.Fatalf("no command in %q", message)

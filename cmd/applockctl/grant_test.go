@@ -184,6 +184,14 @@ func TestMigratorWhoMayNotSeeGrants(t *testing.T) {
 		if verified.code != exitYes || !strings.Contains(verified.stdout, "no account has only a part of a role's rights") {
 			t.Errorf("verify says %s", verified.stdout)
 		}
+		app := s.newUser(t, dsn, "secret")
+		userOf(dsn).must(t, "grant", "--to", app, "--as", "operator")
+		down := migrator.must(t, "migrate", "down", "--force")
+		migrator.must(t, "migrate", "up")
+		verified = obey(t, userOf(dsn), down.stderr, "%s: %s: programs have lost their rights to what was removed, and this account may not read which; "+
+			"\"migrate up\" grants none: then an administrator finds those that had more with: %s")
+		obey(t, userOf(dsn), verified.stdout, "mend it with: ...")
+		userOf(withUser(t, dsn, app, "secret")).must(t, "get", "customer:42", "--operator", "jdoe")
 		refused := migrator.run(t, "grant", "--to", name, "--as", "auditor")
 		refused.check(t, exitError, "a privilege is missing", "; the account that grants needs GRANT OPTION, as administrators have; the account that migrates does not\n")
 		if strings.Contains(refused.stderr, "applockctl grant") {

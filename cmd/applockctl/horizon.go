@@ -40,6 +40,14 @@ func heldBy(holder inspect.Holder, found inspect.HeldRows) string {
 	return fmt.Sprintf("%s keeps the server from removing old versions of rows, now %d %s", holder, found.Kept, found.KeptAre)
 }
 
+// heldAndEnded adds the SQL that ends it, if there is any.
+func heldAndEnded(holder inspect.Holder, found inspect.HeldRows) string {
+	if holder.End == "" {
+		return heldBy(holder, found)
+	}
+	return fmt.Sprintf("%s; end it with the SQL: %s", heldBy(holder, found), holder.End)
+}
+
 // horizon finds old snapshots, which keep the server from removing old versions of rows.
 func (v *verifier) horizon(ctx context.Context) error {
 	found, err := inspect.LookForHolders(ctx, clients.Driver(v.session.Client))
@@ -63,7 +71,7 @@ func (a *app) noteHeld(ctx context.Context, s session) *inspect.HeldRows {
 		return nil
 	}
 	for _, holder := range heldTooLong(found, defaultHeld) {
-		a.note("stats: %s; end it with the SQL: %s", heldBy(holder, found), holder.End)
+		a.note("stats: %s", heldAndEnded(holder, found))
 	}
 	return &found
 }
@@ -71,7 +79,7 @@ func (a *app) noteHeld(ctx context.Context, s session) *inspect.HeldRows {
 // horizonWords is the console's text about old snapshots; with one, it also returns errNo.
 func horizonWords(found inspect.HeldRows) (string, error) {
 	if long := heldTooLong(found, defaultHeld); len(long) > 0 {
-		return heldBy(long[0], found) + "; end it with the SQL: " + long[0].End, errNo
+		return heldAndEnded(long[0], found), errNo
 	}
 	return heldWords(found, defaultHeld), nil
 }

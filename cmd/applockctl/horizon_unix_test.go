@@ -113,8 +113,8 @@ func TestHeavyHorizonOnPostgres(t *testing.T) {
 	b.checkNoHolder(t)
 
 	exec("SELECT pg_create_physical_replication_slot('left_behind')")
-	standby := postgresServer.open(t, testdb.StandbyOf(t, primary,
-		"primary_slot_name = 'left_behind'\nhot_standby_feedback = on\nwal_receiver_status_interval = 1s\n").DSN())
+	replica := testdb.StandbyOf(t, primary, "primary_slot_name = 'left_behind'\nhot_standby_feedback = on\nwal_receiver_status_interval = 1s\n")
+	standby := postgresServer.open(t, replica.DSN())
 	defer func() { _ = standby.Close() }()
 	idle(t, standby, "SELECT pg_backend_pid()::text FROM pg_class LIMIT 1")
 	held := "SELECT coalesce((SELECT xmin::text FROM pg_replication_slots), '')"
@@ -122,7 +122,7 @@ func TestHeavyHorizonOnPostgres(t *testing.T) {
 		time.Sleep(50 * time.Millisecond) // until the standby has told its oldest snapshot
 	}
 	exec("DO $$ BEGIN FOR i IN 1..10001 LOOP PERFORM pg_current_xact_id(); COMMIT; END LOOP; END $$")
-	b.checkHolder(t, "SELECT pg_drop_replication_slot('left_behind')", "replication slot left_behind", "active", "transactions")
+	b.checkHolder(t, "", "replication slot left_behind", "active: end the session on its replica", "transactions")
 	if got := b.run(t.Context(), "stats"); got.code != exitYes || !strings.Contains(got.stderr, "replication slot left_behind") {
 		t.Errorf("stats: exit code %d, %s%s", got.code, got.stdout, got.stderr)
 	}
@@ -136,6 +136,12 @@ func TestHeavyHorizonOnPostgres(t *testing.T) {
 		t.Errorf("the page on health: status %d, %s", status, text)
 	}
 	console.stop()
+	postgresServer.exec(t, replica.DSN(), "ALTER SYSTEM SET primary_conninfo = ''", "SELECT pg_reload_conf()") // as if it were gone
+	for postgresServer.query(t, b.dsn, "SELECT active::text FROM pg_replication_slots") != "false" {
+		time.Sleep(10 * time.Millisecond)
+	}
+	obeySQL(t, func(statement string) { exec(statement) }, b.run(t.Context(), "stats").stderr, "%s; end it with the SQL: %s")
+	b.checkNoHolder(t)
 }
 
 // checkSessionsAreHidden has an account look that may not see the sessions of others, until it is in pg_monitor.

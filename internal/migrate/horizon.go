@@ -20,7 +20,7 @@ type Holder struct {
 	// Age is how long it has lasted, 0 if unknown. Transactions is the number begun since, 0 if not counted.
 	Age          time.Duration
 	Transactions int64
-	// End is the SQL that ends it.
+	// End is the SQL that ends it; empty if this server cannot.
 	End string
 }
 

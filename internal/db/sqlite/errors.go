@@ -72,11 +72,12 @@ func (d *Driver) kindOf(ctx context.Context, err error) db.Kind {
 	return db.KindOther
 }
 
-// isInstalled reports whether one table and one view exist, which stand for all.
+// isInstalled reports whether all tables and views exist.
 func isInstalled(ctx context.Context, client queries.DBTX) (bool, error) {
 	var installed bool
-	row := client.QueryRowContext(ctx, `SELECT count(*) = 2 FROM sqlite_schema
-		WHERE type = 'table' AND name = 'appl_lock_waiter' OR type = 'view' AND name = 'appl_lock_stats'`)
+	row := client.QueryRowContext(ctx, `SELECT count(*) = 14 FROM sqlite_schema WHERE name IN (
+		'appl_lock', 'appl_lock_fence', 'appl_lock_waiter', 'appl_lock_ask', 'appl_lock_viewer', 'appl_lock_event', 'appl_lock_policy',
+		'appl_lock_live', 'appl_lock_waiting', 'appl_lock_asking', 'appl_lock_viewers', 'appl_lock_history', 'appl_lock_policies', 'appl_lock_stats')`)
 	err := row.Scan(&installed)
 	return installed, err
 }

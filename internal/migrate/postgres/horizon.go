@@ -10,7 +10,7 @@ import (
 )
 
 // holders returns what delays the removal of dead rows in this database: the snapshot or transaction of a session or of a replica, a
-// prepared transaction, or a slot whose replica has sent its oldest snapshot. Sessions of other databases delay nothing here, and
+// prepared transaction, or a slot whose replica has sent its oldest snapshot: the server drops no slot that is in use. Sessions of other databases delay nothing here, and
 // autovacuum ignores its own.
 const holders = `SELECT h.kind, h.name, h.username, h.application, h.state, coalesce(extract(epoch FROM h.lasts), 0)::bigint AS seconds,
 		h.transactions::bigint, h.ending
@@ -30,8 +30,8 @@ const holders = `SELECT h.kind, h.name, h.username, h.application, h.state, coal
 		FROM pg_prepared_xacts AS p
 		WHERE p.database = current_database()
 		UNION ALL
-		SELECT 'replication slot', s.slot_name, '', '', CASE WHEN s.active THEN 'active' ELSE 'not in use' END, NULL, age(s.xmin),
-			format('SELECT pg_drop_replication_slot(%L)', s.slot_name)
+		SELECT 'replication slot', s.slot_name, '', '', CASE WHEN s.active THEN 'active: end the session on its replica' ELSE 'not in use' END,
+			NULL, age(s.xmin), CASE WHEN s.active THEN '' ELSE format('SELECT pg_drop_replication_slot(%L)', s.slot_name) END
 		FROM pg_replication_slots AS s
 		WHERE s.xmin IS NOT NULL
 	) AS h

@@ -1,14 +1,12 @@
 package main
 
 import (
-	"go/ast"
-	"go/parser"
-	"go/token"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -69,32 +67,6 @@ func obeySQL(t *testing.T, run func(statement string), message, text string) {
 	}
 }
 
-// triedTexts returns the texts that the tests of this package obey.
-func triedTexts(t *testing.T) []string {
-	t.Helper()
-	files, err := filepath.Glob("*_test.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var tried []string
-	for _, file := range files {
-		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		ast.Inspect(parsed, func(node ast.Node) bool {
-			if call, isCall := node.(*ast.CallExpr); isCall {
-				if name, isName := call.Fun.(*ast.Ident); isName && slices.Contains([]string{"obey", "obeySQL"}, name.Name) {
-					text, _ := joined(call.Args[len(call.Args)-1])
-					tried = append(tried, text)
-				}
-			}
-			return true
-		})
-	}
-	return tried
-}
-
 // untried are the texts that name a command which no test obeys, and why.
 func untried() map[string]string {
 	const itself = "it is the command that was run, by another account or program"
@@ -118,20 +90,28 @@ func untried() map[string]string {
 func TestEachAdviceIsTried(t *testing.T) {
 	t.Parallel()
 	names := regexp.MustCompile(`applockctl (?:-|[a-z])|\b(?:with|run|first|SQL): (?:%|\.\.\.|[A-Z])|--owner NAME|--help'|\bmigrate print --|\brun verify\b|\b(?:chmod|openssl|go build) `)
-	lines := strings.Split(testfile.Read(t, filepath.Join("testdata", "messages.golden")), "\n")
-	tried, known := triedTexts(t), untried()
-	for _, line := range lines {
-		if _, isKnown := known[line]; names.MatchString(line) && slices.Contains(tried, line) == isKnown {
-			t.Errorf("run what it names by obey or obeySQL, or say in untried why not: %s", line)
+	files, err := filepath.Glob("*_test.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var tests strings.Builder
+	for _, file := range files {
+		tests.WriteString(testfile.Read(t, file))
+	}
+	known := untried()
+	for line := range strings.SplitSeq(testfile.Read(t, filepath.Join("testdata", "messages.golden")), "\n") {
+		if !names.MatchString(line) {
+			continue
+		}
+		_, isKnown := known[line]
+		delete(known, line)
+		obeyed := regexp.MustCompile(`\bobey(?:SQL)?\([^\n]+(?:\n\t+)?` + regexp.QuoteMeta(strconv.Quote(line)) + `\)`)
+		if isKnown == obeyed.MatchString(tests.String()) {
+			t.Errorf("run what it names by obey or obeySQL, with this text, or say in untried why not: %s", line)
 		}
 	}
-	for text := range known {
-		tried = append(tried, text)
-	}
-	for _, text := range tried {
-		if !slices.Contains(lines, text) || !names.MatchString(text) {
-			t.Errorf("no such text names a command: %q", text)
-		}
+	if len(known) > 0 {
+		t.Errorf("no such messages: %q", known)
 	}
 }
 
@@ -184,11 +164,13 @@ func TestAdviceWorks(t *testing.T) {
 }
 
 // Goal: the same for a file. Method: each situation, and the command that leads out of it.
-func TestAdviceOnAFileWorks(t *testing.T) {
-	t.Parallel()
-	u := fileUser(t)
+func TestAdviceOnAFileWorks(t *testing.T) { //nolint:paralleltest // it changes the directory
+	t.Chdir(t.TempDir())
+	newcomer, u := user{}, fileUser(t)
+	obey(t, newcomer, newcomer.run(t, "list").stderr, "is missing: write --dsn DSN, or set ... or ...; to try it out: applockctl --dsn sqlite:applock.db migrate up")
+	newcomer.must(t, "--dsn", "sqlite:applock.db", "list")
 	dsn := u.getenv(dsnVariable)
-	obey(t, u, u.run(t, "list").stderr, "%s: there is no file %s; create it with: %s")
+	obey(t, newcomer, newcomer.run(t, "--dsn", dsn, "list").stderr, "%s: there is no file %s; create it with: %s")
 	u.must(t, "list")
 	u.must(t, "migrate", "goto", "0")
 	version := func() error {
@@ -247,14 +229,6 @@ func TestAdviceOnSecretsWorks(t *testing.T) {
 	console := []string{"console", "--passwords", file}
 	obeySQL(t, shell, sqliteUser(t).run(t, console...).stderr, "has group or world access, make it yours alone: chmod 600 %s")
 	sqliteUser(t).run(t, console...).check(t, exitUsage, "line 1 is not NAME:PASSWORD")
-}
-
-// Goal: what a newcomer is told works. Method: the command in an empty directory.
-func TestAdviceToTryItOutWorks(t *testing.T) { //nolint:paralleltest // it changes the directory
-	t.Chdir(t.TempDir())
-	newcomer := user{}
-	obey(t, newcomer, newcomer.run(t, "list").stderr, "is missing: write --dsn DSN, or set ... or ...; to try it out: applockctl --dsn sqlite:applock.db migrate up")
-	newcomer.must(t, "--dsn", "sqlite:applock.db", "list")
 }
 
 // Goal: who migrates without the right for routines is told which rights are missing, and goes on with them. Method: an account that may make

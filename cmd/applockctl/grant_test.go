@@ -179,8 +179,7 @@ func TestMigratorWhoMayNotSeeGrants(t *testing.T) {
 		if !strings.HasSuffix(repaired.stderr, unseen) {
 			t.Errorf("migrate repair says %s", repaired.stderr)
 		}
-		verified := obey(t, userOf(dsn), repaired.stderr, "cannot tell which accounts lack a grant, and what the owners of procedures and views may do: "+
-			"this account may not read the database mysql; let an administrator run: %s")
+		verified := obey(t, userOf(dsn), repaired.stderr, "cannot tell which accounts lack a grant, and what the owners of procedures and views may do: this account may not read the database mysql; let an administrator run: %s")
 		if verified.code != exitYes || !strings.Contains(verified.stdout, "no account has only a part of a role's rights") {
 			t.Errorf("verify says %s", verified.stdout)
 		}
@@ -188,8 +187,7 @@ func TestMigratorWhoMayNotSeeGrants(t *testing.T) {
 		userOf(dsn).must(t, "grant", "--to", app, "--as", "operator")
 		down := migrator.must(t, "migrate", "down", "--force")
 		migrator.must(t, "migrate", "up")
-		verified = obey(t, userOf(dsn), down.stderr, "%s: %s: programs have lost their rights to what was removed, and this account may not read which; "+
-			"\"migrate up\" grants none: then an administrator finds those that had more with: %s")
+		verified = obey(t, userOf(dsn), down.stderr, "%s: %s: programs have lost their rights to what was removed, and this account may not read which; \"migrate up\" grants none: then an administrator finds those that had more with: %s")
 		obey(t, userOf(dsn), verified.stdout, "mend it with: ...")
 		userOf(withUser(t, dsn, app, "secret")).must(t, "get", "customer:42", "--operator", "jdoe")
 		refused := migrator.run(t, "grant", "--to", name, "--as", "auditor")

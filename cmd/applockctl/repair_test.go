@@ -174,8 +174,7 @@ func TestHeavyOwnerIsGone(t *testing.T) {
 			t.Errorf("the application may call %s procedures, want %s", after, before)
 		}
 		repaired := obey(t, root, strings.ReplaceAll(operator.run(t, "get", "customer:43", "--operator", "jdoe").stderr, "NAME", owner),
-			"the account whose rights the procedures and views run with does not exist any more; the database administrator mends that with: "+
-				"applockctl %smigrate repair --owner NAME")
+			"the account whose rights the procedures and views run with does not exist any more; the database administrator mends that with: applockctl %smigrate repair --owner NAME")
 		if !strings.Contains(repaired.stdout, "has the rights of "+reader+"@%") || strings.Contains(repaired.stdout, "installed: ") {
 			t.Errorf("repair says %s", repaired.stdout)
 		}

@@ -129,6 +129,9 @@ func explain(err error) error {
 	if errors.Is(err, db.ErrFileBusy) {
 		return ofFile{err, ErrBusy}
 	}
+	if errors.Is(err, db.ErrOnPrimary) {
+		return ofFile{err, ErrReadOnly}
+	}
 	switch kind {
 	case db.KindAssertion:
 		return newLostError(Object{}, err)
@@ -150,7 +153,7 @@ func explain(err error) error {
 	return err
 }
 
-// ofFile is an error of a file that answers a question about a server.
+// ofFile is an error with words of its own, as of a file, that answers a question about a server.
 type ofFile struct {
 	error
 	question error

@@ -118,7 +118,7 @@ func TestBesideAGooseApplication(t *testing.T) {
 					install(t, client)
 					shop.migrate(t, versions...)
 					shop.require(t, client, versions...)
-					if err := migrate.Uninstall(t.Context(), client, migrate.UninstallRequest{Force: true}); err != nil {
+					if _, err := migrate.Uninstall(t.Context(), client, migrate.UninstallRequest{Force: true}); err != nil {
 						t.Fatal(err)
 					}
 					later := versions[len(versions)-1] + 1

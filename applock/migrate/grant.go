@@ -36,6 +36,9 @@ type GrantResult struct {
 func Grant(ctx context.Context, client *applock.Client, request GrantRequest) (GrantResult, error) {
 	var result GrantResult
 	err := onTarget(ctx, client, "grant", func(dialect dialects.Dialect, target migrate.Target) error {
+		if dialect.Grants == nil {
+			return invalid("client", "is of %s, which has no rights to grant: whoever may write the file may do everything", dialect.Name)
+		}
 		statements, err := grants(dialect, target.Schema, request)
 		if err != nil {
 			return err

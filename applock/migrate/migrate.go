@@ -188,14 +188,23 @@ type UninstallRequest struct {
 	Force bool
 }
 
+// UninstallResult is the result of Uninstall.
+type UninstallResult struct {
+	// Lost is that of DownResult.
+	Lost LostRoles
+}
+
 // Uninstall undoes all steps and removes the version table. It also removes an empty schema if the account may drop it; on MySQL only a
 // named one. All locks are lost: if some are live it returns a *LiveLocksError, unless it is forced. On PostgreSQL and SQLite it is one
 // transaction, and an error means that nothing has changed. Elsewhere each statement is committed by itself: after an error call it again.
 // Uninstalling twice is no error.
-func Uninstall(ctx context.Context, client *applock.Client, request UninstallRequest) error {
-	return run(ctx, client, "uninstall", func(target migrate.Target) error {
-		return migrate.Uninstall(ctx, target, request.Force)
+func Uninstall(ctx context.Context, client *applock.Client, request UninstallRequest) (UninstallResult, error) {
+	var result UninstallResult
+	err := run(ctx, client, "uninstall", func(target migrate.Target) (err error) {
+		result.Lost, err = losing(ctx, target, func() error { return migrate.Uninstall(ctx, target, request.Force) })
+		return err
 	})
+	return result, err
 }
 
 // Part is the part of an installation that a finding concerns.

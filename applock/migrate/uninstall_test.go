@@ -115,7 +115,7 @@ func TestARemovalThatFailsChangesNothing(t *testing.T) {
 				t.Fatal(err)
 			}
 			execute(t, is.handle, is.statements...)
-			err = migrate.Uninstall(t.Context(), is.client, migrate.UninstallRequest{Force: true})
+			_, err = migrate.Uninstall(t.Context(), is.client, migrate.UninstallRequest{Force: true})
 			if err == nil || !strings.Contains(err.Error(), is.words) {
 				t.Errorf("uninstall: %v, want %q", err, is.words)
 			}
@@ -126,7 +126,7 @@ func TestARemovalThatFailsChangesNothing(t *testing.T) {
 			}
 			requireWhole(t, is.client, object, grant.Fence)
 			execute(t, is.handle, is.away)
-			if err := migrate.Uninstall(t.Context(), is.client, migrate.UninstallRequest{Force: true}); err != nil {
+			if _, err := migrate.Uninstall(t.Context(), is.client, migrate.UninstallRequest{Force: true}); err != nil {
 				t.Fatal(err)
 			}
 			if lock, err := is.client.Inquire(t.Context(), object); !errors.Is(err, applock.ErrSchema) {
@@ -157,7 +157,7 @@ func TestRemovalsAtOnce(t *testing.T) {
 			var removing sync.WaitGroup
 			for range 5 {
 				removing.Go(func() {
-					if err := migrate.Uninstall(t.Context(), client, migrate.UninstallRequest{}); err != nil {
+					if _, err := migrate.Uninstall(t.Context(), client, migrate.UninstallRequest{}); err != nil {
 						t.Error(err)
 					}
 				})

@@ -160,6 +160,10 @@ func TestAdviceWorks(t *testing.T) {
 		obey(t, administrator, down.stderr, "%s: %s: %s, as %s, has lost rights; after \"migrate up\" grant them with: %s")
 		program.must(t, "get", "customer:2", "--operator", "jdoe")
 		program.must(t, "take", "customer:2", "--operator", "boss", "--reason", "ill")
+		gone := owner.must(t, "migrate", "uninstall", "--yes", "--force")
+		owner.must(t, "migrate", "up")
+		obey(t, administrator, gone.stderr, "%s: %s: %s, as %s, has lost rights; after \"migrate up\" grant them with: %s")
+		program.must(t, "get", "customer:2", "--operator", "jdoe")
 	})
 }
 
@@ -193,6 +197,7 @@ func TestAdviceOnAFileWorks(t *testing.T) { //nolint:paralleltest // it changes 
 	u.must(t, "migrate", "status", "--exit-code")
 
 	u.must(t, "get", "customer:42", "--operator", "jdoe")
+	obey(t, u, u.run(t, "list", "customer:42").stderr, "%w; look at one object with: %s")
 	obey(t, u, u.run(t, "list", "--type", "cust*").stderr, "%s has no wildcards; to list what begins with it, run: %s")
 	seesLock := func(listed result) {
 		t.Helper()

@@ -76,6 +76,7 @@ With --output json each lock, or waiter, is an object on a line of its own.`,
   applockctl list --operator jdoe --older-than 2d --output json
   applockctl list --expires-within 1h --sort left
   applockctl list --waiting --object customer:42`,
+		Args: a.noObject,
 		RunE: body(func(ctx context.Context, _ []string) error { return a.list(ctx, flags) }),
 	}
 	request := &flags.request
@@ -93,6 +94,18 @@ With --output json each lock, or waiter, is an object on a line of its own.`,
 	offers(command, "object", a.completeObject)
 	offers(command, "operator", a.completeOperator)
 	return command
+}
+
+// noObject names the command for one object to a person who gives one. A DSN with a password in the wrong place may look like one.
+func (a *app) noObject(command *cobra.Command, args []string) error {
+	err := noArguments(command, args)
+	if err == nil || strings.Contains(args[0], "@") {
+		return err
+	}
+	if _, other := parseObject(args[0]); other != nil {
+		return err
+	}
+	return fmt.Errorf("%w; look at one object with: %s", err, a.commandLine("inquire", secret.Quote(args[0])))
 }
 
 func (a *app) list(ctx context.Context, flags listFlags) error {

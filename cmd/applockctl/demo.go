@@ -183,7 +183,8 @@ func (a *app) newSchemaStage(ctx context.Context, dsn string) (stage, error) {
 func (a *app) clearSchema(ctx context.Context) error {
 	a.timeout = max(a.timeout, duration(cleanUpTimeout))
 	err := a.call(context.WithoutCancel(ctx), "demo: clean up", func(ctx context.Context, s session) error {
-		return migrate.Uninstall(ctx, s.Client, migrate.UninstallRequest{Force: true})
+		_, err := migrate.Uninstall(ctx, s.Client, migrate.UninstallRequest{Force: true})
+		return err
 	})
 	if err != nil {
 		return fmt.Errorf("%w; please drop the schema %s by hand", err, a.schema)

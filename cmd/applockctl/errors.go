@@ -144,7 +144,7 @@ func inFlags(err error) string {
 		"TTL": "--ttl", "DefaultTTL": "--default-ttl", "LongestTTL": "--longest-ttl", "MaxHold": "--max-hold", "Wait": "--wait", "MaxWait": "--wait",
 		"Since": "--since", "After": "--after", "OlderThan": "--older-than", "ExpiresWithin": "--expires-within", "YieldAfter": "--yield-after",
 		"HistoryLevel": "--history", "Role": "--as", "Table": "--table", "IDColumn": "--id-column",
-		"dsn": "the DSN", "Schema": "--schema", "Dialect": "--dialect", "Platform": "--platform", "Version": "VERSION",
+		"dsn": "the DSN", "client": "the DSN", "Schema": "--schema", "Dialect": "--dialect", "Platform": "--platform", "Version": "VERSION",
 	}[invalid.Argument]
 	if flag == "" {
 		return text

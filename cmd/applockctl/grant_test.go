@@ -201,7 +201,7 @@ func TestMigratorWhoMayNotSeeGrants(t *testing.T) {
 // Goal: SQLite, where there are no rights, says so, and a printed grant needs no database. Method: both.
 func TestGrantWithoutAServer(t *testing.T) {
 	t.Parallel()
-	sqliteUser(t).run(t, "grant", "--to", "cron", "--as", "janitor").check(t, exitUsage, "applockctl: grant: ", "sqlite has no rights to grant")
+	sqliteUser(t).run(t, "grant", "--to", "cron", "--as", "janitor").check(t, exitUsage, "applockctl: grant: the DSN is of sqlite, which has no rights to grant")
 	got := user{}.must(t, "--schema", "locks", "grant", "--to", "cron", "--as", "janitor", "--print", "--dialect", "postgres")
 	if !strings.Contains(got.stdout, "GRANT EXECUTE ON PROCEDURE\n    locks.purge_appl_locks\n    TO cron;\n") {
 		t.Errorf("printed %s", got.stdout)

@@ -31,7 +31,7 @@ has the commands that grant them after the next "migrate up".
 				if err := a.printDone(answersOf(undone.Steps, outcomeUndone), "nothing to do, no step is applied"); err != nil {
 					return err
 				}
-				a.tellLost("migrate down", undone.Steps, undone.Lost)
+				a.tellLost("migrate down", len(undone.Steps) > 0, undone.Lost)
 				return nil
 			})
 		}),
@@ -85,15 +85,15 @@ func (a *app) migrateGoto(ctx context.Context, request migrate.GotoRequest) erro
 			return err
 		}
 		if done.Undone {
-			a.tellLost("migrate goto", done.Steps, done.Lost)
+			a.tellLost("migrate goto", len(done.Steps) > 0, done.Lost)
 		}
 		return nil
 	})
 }
 
 // tellLost prints the commands that grant what accounts have lost with the procedures.
-func (a *app) tellLost(operation string, undone []migrate.Migration, lost migrate.LostRoles) {
-	if !lost.Known && len(undone) > 0 {
+func (a *app) tellLost(operation string, undone bool, lost migrate.LostRoles) {
+	if !lost.Known && undone {
 		a.complain("%s: %s: programs have lost their rights to what was removed, and this account may not read which; \"migrate up\" grants none: "+
 			"then an administrator finds those that had more with: %s", program, operation, a.commandLine("verify"))
 	}
@@ -111,7 +111,8 @@ func (a *app) migrateUninstallCommand() *cobra.Command {
 		Short: "Remove everything that was installed",
 		Long: `Removes the tables with all locks, the procedures, the table of the steps, and the schema if it is empty
 then (on MySQL and MariaDB only that of --schema; on Db2 it stays). While locks are live it removes nothing,
-with exit code 1, unless --force is given. On PostgreSQL and SQLite it is one transaction.
+with exit code 1, unless --force is given. On PostgreSQL and SQLite it is one transaction. Rights end with
+the procedures, as with "migrate down".
 
 --timeout bounds only connecting: a migration may have to wait for another one. Ctrl-C ends the wait.`,
 		Example: `  applockctl migrate uninstall --yes`,
@@ -130,11 +131,19 @@ with exit code 1, unless --force is given. On PostgreSQL and SQLite it is one tr
 func (a *app) migrateUninstall(ctx context.Context, request migrate.UninstallRequest) error {
 	const operation = "migrate uninstall"
 	return a.call(ctx, operation, func(ctx context.Context, s session) error {
-		err := a.patiently(ctx, operation, s, func() error { return migrate.Uninstall(ctx, s.Client, request) })
+		var result migrate.UninstallResult
+		err := a.patiently(ctx, operation, s, func() (err error) {
+			result, err = migrate.Uninstall(ctx, s.Client, request)
+			return err
+		})
 		if err != nil {
 			return err
 		}
-		return a.printDone([]migrationAnswer{{Outcome: outcomeUninstalled}}, "")
+		if err := a.printDone([]migrationAnswer{{Outcome: outcomeUninstalled}}, ""); err != nil {
+			return err
+		}
+		a.tellLost(operation, true, result.Lost)
+		return nil
 	})
 }
 

@@ -488,7 +488,7 @@ func testWrappersAreNoPartOfApplock(t *testing.T, s site) {
 		execute(t, s.handle, "DROP PROCEDURE get_appl_lock_core")
 		s.play(t, session, "get 42 JDOE CS -> error LK003 get_appl_lock")
 	}
-	if err := migrate.Uninstall(ctx, s.client, migrate.UninstallRequest{Force: true}); err != nil {
+	if _, err := migrate.Uninstall(ctx, s.client, migrate.UninstallRequest{Force: true}); err != nil {
 		t.Fatal(err)
 	}
 	if got := answer(s.call(ctx, session, "get", 42, "JDOE", "CS")); !strings.HasPrefix(got, missing) {

@@ -136,6 +136,9 @@ var (
 	ErrFileBusy   = errors.New("other processes keep writing to the file, which takes one writer at a time: try again")
 )
 
+// ErrOnPrimary is the reason of an error on a standby, which has no unlogged tables.
+var ErrOnPrimary = errors.New("a replica does not know who looks at an object: connect to the primary")
+
 // NotSent returns the error of a call that had no connection yet. An unknown outcome becomes KindUnreachable, since nothing was sent. Once
 // ctx has ended, the error says why.
 func NotSent(ctx context.Context, err error) error {

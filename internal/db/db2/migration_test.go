@@ -139,13 +139,13 @@ func TestMigrationStatements(t *testing.T) {
 
 	catalog.locks = 3
 	var live *migrate.LiveLocksError
-	if err := migrate.Uninstall(t.Context(), client, migrate.UninstallRequest{}); !errors.As(err, &live) || live.Locks != 3 {
+	if _, err := migrate.Uninstall(t.Context(), client, migrate.UninstallRequest{}); !errors.As(err, &live) || live.Locks != 3 {
 		t.Errorf("uninstall with live locks: %v, want a refusal", err)
 	}
 	if sent := shortened(server.statements()); slices.Contains(sent, "(migration)") {
 		t.Errorf("a refusal sends %q", sent)
 	}
-	if err := migrate.Uninstall(t.Context(), client, migrate.UninstallRequest{Force: true}); err != nil {
+	if _, err := migrate.Uninstall(t.Context(), client, migrate.UninstallRequest{Force: true}); err != nil {
 		t.Fatal(err)
 	}
 	got = server.statements()
@@ -394,7 +394,7 @@ func TestDownAfterScript(t *testing.T) {
 		t.Errorf("undone %v, %v, want the newest", done, err)
 	}
 	catalog.check(t, allVersions()[:newestVersion]...)
-	if err := migrate.Uninstall(t.Context(), client, migrate.UninstallRequest{}); err != nil {
+	if _, err := migrate.Uninstall(t.Context(), client, migrate.UninstallRequest{}); err != nil {
 		t.Error(err)
 	}
 	if catalog.tables[lockTable] || catalog.tables[versionTable] {

@@ -123,7 +123,7 @@ func newSchema(t testing.TB, dsn string) string {
 			return
 		}
 		defer func() { _ = handle.Close() }()
-		if err := migrate.Uninstall(context.Background(), testclient.DB2In(t, handle, schema), migrate.UninstallRequest{Force: true}); err != nil {
+		if _, err := migrate.Uninstall(context.Background(), testclient.DB2In(t, handle, schema), migrate.UninstallRequest{Force: true}); err != nil {
 			t.Errorf("schema %s is left: %v", schema, err)
 		}
 		for _, statement := range []string{"DROP TABLE " + schema + ".protected", "DROP SCHEMA " + schema + " RESTRICT"} {

@@ -235,7 +235,7 @@ func TestOwnerNeedsFewRights(t *testing.T) {
 				t.Fatal(err)
 			}
 			requireWorking(t, client, owner, "")
-			if err := migrate.Uninstall(t.Context(), client, migrate.UninstallRequest{Force: true}); err != nil {
+			if _, err := migrate.Uninstall(t.Context(), client, migrate.UninstallRequest{Force: true}); err != nil {
 				t.Fatal(err)
 			}
 		}

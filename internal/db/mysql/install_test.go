@@ -200,7 +200,7 @@ func TestSchemasAreIndependent(t *testing.T) {
 		if lock, err := second.Inquire(ctx, object); err != nil || lock.Owner.Operator != "ASMITH" {
 			t.Errorf("inquire: %v, %v, want ASMITH", lock, err)
 		}
-		if err := migrate.Uninstall(ctx, second, migrate.UninstallRequest{Force: true}); err != nil {
+		if _, err := migrate.Uninstall(ctx, second, migrate.UninstallRequest{Force: true}); err != nil {
 			t.Fatal(err)
 		}
 		if lock, err := first.Inquire(ctx, object); err != nil || lock.Owner.Operator != "JDOE" {
@@ -255,7 +255,7 @@ func TestScriptRunsInClient(t *testing.T) {
 					return body
 				})
 				requireWorking(t, client, handle, schema)
-				if err := migrate.Uninstall(t.Context(), client, migrate.UninstallRequest{Force: true}); err != nil {
+				if _, err := migrate.Uninstall(t.Context(), client, migrate.UninstallRequest{Force: true}); err != nil {
 					t.Error(err)
 				}
 			})
@@ -271,7 +271,7 @@ func TestUninstallLeavesNothing(t *testing.T) {
 		t.Helper()
 		ctx := t.Context()
 		place := newPlace(t, product)
-		if err := migrate.Uninstall(ctx, place.Client, migrate.UninstallRequest{Force: true}); err != nil {
+		if _, err := migrate.Uninstall(ctx, place.Client, migrate.UninstallRequest{Force: true}); err != nil {
 			t.Fatal(err)
 		}
 		if left := contents(t, place.SQL, value(t, place.SQL, "SELECT DATABASE()")); len(left) != 0 {
@@ -286,7 +286,7 @@ func TestUninstallLeavesNothing(t *testing.T) {
 			if theirs != "" {
 				mustQuery(t, place.SQL, "CREATE TABLE "+schema+"."+theirs+" (id INT)")
 			}
-			if err := migrate.Uninstall(ctx, client, migrate.UninstallRequest{Force: true}); err != nil {
+			if _, err := migrate.Uninstall(ctx, client, migrate.UninstallRequest{Force: true}); err != nil {
 				t.Fatal(err)
 			}
 			exists := value(t, place.SQL, "SELECT COUNT(*) FROM information_schema.schemata WHERE schema_name = ?", schema) == "1"
@@ -409,7 +409,7 @@ func TestForeignTableIsLeftAlone(t *testing.T) {
 		if done, err := migrate.Up(t.Context(), client, migrate.UpRequest{}); err == nil {
 			t.Errorf("migrate up: %v, want an error", done)
 		}
-		if err := migrate.Uninstall(t.Context(), client, migrate.UninstallRequest{Force: true}); err != nil {
+		if _, err := migrate.Uninstall(t.Context(), client, migrate.UninstallRequest{Force: true}); err != nil {
 			t.Error(err)
 		}
 		mustQuery(t, handle, "SELECT id FROM appl_lock")

@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -23,6 +24,9 @@ func interpretError(err error) error {
 	var connectErr *pgconn.ConnectError
 	if errors.As(err, &connectErr) {
 		return &db.Error{Kind: kindOf(err), Err: unconnected{err}}
+	}
+	if isUnloggedOnStandby(err) {
+		return &db.Error{Kind: db.KindReadOnly, Err: fmt.Errorf("%w: %w", db.ErrOnPrimary, err)}
 	}
 	return &db.Error{Kind: kindOf(err), Err: err}
 }
@@ -66,9 +70,6 @@ func kindOf(err error) db.Kind {
 			return kindOfState(told.SQLState())
 		}
 		return db.KindUnreachable
-	}
-	if isUnloggedOnStandby(err) {
-		return db.KindReadOnly
 	}
 	if answered {
 		return kindOfState(told.SQLState())

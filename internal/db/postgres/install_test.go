@@ -80,7 +80,7 @@ func TestSchemasAreIndependent(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if err := migrate.Uninstall(ctx, second, migrate.UninstallRequest{Force: true}); err != nil {
+	if _, err := migrate.Uninstall(ctx, second, migrate.UninstallRequest{Force: true}); err != nil {
 		t.Fatal(err)
 	}
 	if lock, err := first.Inquire(ctx, object); err != nil || lock.Owner.Operator != "JDOE" {

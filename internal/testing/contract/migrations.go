@@ -111,7 +111,7 @@ func uninstall(t *testing.T, backend Backend) {
 	client := backend.New(t).Client
 	ctx := t.Context()
 	for range 2 { // the second one finds nothing to remove
-		if err := migrate.Uninstall(ctx, client, migrate.UninstallRequest{Force: true}); err != nil {
+		if _, err := migrate.Uninstall(ctx, client, migrate.UninstallRequest{Force: true}); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := client.Inquire(ctx, customer(1)); !errors.Is(err, applock.ErrSchema) {

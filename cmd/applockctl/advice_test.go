@@ -218,7 +218,7 @@ func TestAdviceOnAFileWorks(t *testing.T) { //nolint:paralleltest // it changes 
 func TestAdviceOnSecretsWorks(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "a secret")
-	if err := os.WriteFile(file, []byte("junk"), 0o640); err != nil { //nolint:gosec // others may read it
+	if err := os.WriteFile(file, []byte("junk"), 0o640); err != nil {
 		t.Fatal(err)
 	}
 	shell := func(command string) {

@@ -5,7 +5,6 @@ import (
 	"database/sql/driver"
 	"errors"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -56,79 +55,13 @@ func TestTextOfCalls(t *testing.T) {
 	}
 }
 
-// Goal: a call of a driver made by WithTx runs in that transaction, and leaves it to the caller, also after an
-// error; other calls run outside of it.
-func TestCallsInTransaction(t *testing.T) {
-	t.Parallel()
-	server, pool := newFake(t, nil)
-	var fails error
-	server.answer = func(statement fakeStatement) fakeAnswer {
-		if strings.HasPrefix(statement.text, "CALL") && fails != nil {
-			return fakeAnswer{err: fails}
-		}
-		return yes()
-	}
-	outside := clients.Driver(testclient.DB2(t, pool))
-	tx := begin(t, pool)
-	inside := outside.WithSQLTx(tx)
-	for _, fails = range []error{nil, &db2Error{"23505", -803, "SQL0803N"}, nil} {
-		server.statements()
-		insideErr, outsideErr := assertGrant(t.Context(), inside), assertGrant(t.Context(), outside)
-		if (insideErr == nil) != (fails == nil) || (outsideErr == nil) != (fails == nil) {
-			t.Errorf("inside: %v, outside: %v, want %v", insideErr, outsideErr, fails)
-		}
-		sent := server.statements()
-		if len(sent) != 2 || sent[0].conn != 1 || !sent[0].inTx || sent[1].conn != 2 || sent[1].inTx {
-			t.Errorf("sent %+v, want it in the transaction and outside of it", sent)
-		}
-		if used := pool.Stats().InUse; used != 1 {
-			t.Errorf("%d connections are in use, want the transaction's", used)
-		}
-	}
-	if err := errors.Join(inside.Close(), tx.Commit()); err != nil {
-		t.Errorf("the transaction was not the caller's to end: %v", err)
-	}
-}
-
-// Goal: a connection is given back after every kind of answer, and serves the next call. Method: a pool of one.
-func TestConnectionIsGivenBack(t *testing.T) {
-	t.Parallel()
-	failure := &db2Error{"23505", -803, "SQL0803N"}
-	for name, answer := range map[string]fakeAnswer{
-		"Refused":      {err: failure},
-		"NoResultSet":  {},
-		"RowsFail":     {columns: []string{"1"}, rowsErr: failure},
-		"CloseFails":   {columns: []string{"1"}, closeErr: failure},
-		"WrongColumns": {columns: []string{"1", "2", "3", "4", "5"}, rows: [][]driver.Value{make([]driver.Value, 5)}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			server, pool := newFake(t, onlyAnswer(answer))
-			server.lenient = name == "WrongColumns"
-			pool.SetMaxOpenConns(1)
-			caller := clients.Driver(testclient.DB2(t, pool))
-			if err := assertGrant(t.Context(), caller); err == nil {
-				t.Error("no error")
-			}
-			server.answer = onlyAnswer(yes())
-			if err := assertGrant(t.Context(), caller); err != nil || server.connections != 1 {
-				t.Errorf("the next call: %v, %d connections were made, want one", err, server.connections)
-			}
-		})
-	}
-}
-
-// Goal: a transaction of another client is refused, and so is a schema that cannot be named; Close leaves the
-// caller's pool open.
+// Goal: a schema that cannot be named is refused, and Close leaves the caller's pool open.
 func TestWhatIsNotOurs(t *testing.T) {
 	t.Parallel()
-	server, pool := newFake(t, onlyAnswer(yes()))
+	_, pool := newFake(t, onlyAnswer(yes()))
 	caller := clients.Driver(testclient.DB2(t, pool))
 	if _, err := db2client.New(pool, db2client.Config{Schema: `a"b`}); !errors.Is(err, applock.ErrInvalid) {
 		t.Error("a bad schema was accepted")
-	}
-	if sent := server.statements(); len(sent) != 0 {
-		t.Errorf("sent %v", sent)
 	}
 	if err := caller.Close(); err != nil {
 		t.Error(err)

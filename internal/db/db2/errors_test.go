@@ -6,13 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/applock/applock/applock"
 	"github.com/applock/applock/internal/clients"
 	"github.com/applock/applock/internal/db"
 	"github.com/applock/applock/internal/testing/testclient"
@@ -139,7 +137,7 @@ func TestErrorsOfConnecting(t *testing.T) {
 	t.Parallel()
 	eachError(t, func(t *testing.T, c errorCase) {
 		server, pool := newFake(t, nil)
-		server.refuse(c.err)
+		server.refusal = c.err
 		err := clients.Driver(testclient.DB2(t, pool)).AssertApplLock(t.Context(), db.AssertApplLockParams{Fence: 1})
 		want := c.atConnect
 		if want == db.KindOther {
@@ -149,256 +147,63 @@ func TestErrorsOfConnecting(t *testing.T) {
 			t.Errorf("kind %d, want %d: %v", kind, want, err)
 		}
 		checkText(t, err, c.err)
-		if _, err := getThroughFacade(t.Context(), testclient.DB2(t, pool)); errors.Is(err, applock.ErrOutcomeUnknown) {
-			t.Errorf("error = %v, but nothing was sent", err)
-		}
 	})
 }
 
-func getRequest() applock.GetRequest {
-	return applock.GetRequest{Object: applock.Object{Type: "customer", ID: "1"}, Owner: applock.Owner{Operator: "JDOE"}}
-}
-
-func getThroughFacade(ctx context.Context, client *applock.Client) (applock.Grant, error) {
-	return client.Get(ctx, getRequest())
-}
-
-// checkSentinels requires that an error is exactly these errors of the façade.
-func checkSentinels(t *testing.T, err error, want ...error) {
-	t.Helper()
-	for _, sentinel := range []error{
-		applock.ErrHeld, applock.ErrNotHeld, applock.ErrLost, applock.ErrInvalid, applock.ErrOutcomeUnknown, applock.ErrSchema,
-	} {
-		wanted := slices.Contains(want, sentinel)
-		if errors.Is(err, sentinel) != wanted {
-			t.Errorf("error = %v: is %q: %t, want %t", err, sentinel, !wanted, wanted)
-		}
-	}
-}
-
-// Goal: through package applock each error is the sentinel of its kind, says what to do, and names what Db2 said.
-// The call is repeated if Db2 says that nothing has happened, but not a wait that was cut off; and not in a
-// transaction, where there is no unknown outcome either.
-func TestErrorsThroughFacade(t *testing.T) {
+// Goal: a call, and InTx, return when their context ends, and nobody knows what became of them. What goes on ends when the server answers:
+// nothing is committed that was not to be, and the connection goes back to the pool, or is closed if it is lost. Method: a server that takes
+// its time at one statement, and the bubble's clock; the bubble does not end before the last goroutine.
+func TestContextEnds(t *testing.T) {
 	t.Parallel()
-	sentinels := map[db.Kind][]error{
-		db.KindInvalid:   {applock.ErrInvalid},
-		db.KindAssertion: {applock.ErrLost, applock.ErrNotHeld},
-		db.KindSchema:    {applock.ErrSchema},
-		db.KindInFlight:  {applock.ErrOutcomeUnknown},
+	inTx := func(ctx context.Context, driver db.Driver) error {
+		return driver.InTx(ctx, func(driver db.Driver) error { return assertGrant(ctx, driver) })
 	}
-	advice := map[db.Kind]string{
-		db.KindContention:     "call again",
-		db.KindBusy:           "try again",
-		db.KindRetry:          "begin again",
-		db.KindPrivilege:      "a privilege is missing",
-		db.KindAuthentication: "the password",
-		db.KindNoDatabase:     "no such database",
-		db.KindUnreachable:    "cannot reach the database",
-		db.KindSchema:         "applockctl migrate up",
-	}
-	eachError(t, func(t *testing.T, c errorCase) {
-		server, pool := newFake(t, onlyAnswer(fakeAnswer{err: c.err}))
-		client := testclient.DB2(t, pool)
-		_, err := getThroughFacade(t.Context(), client)
-		checkText(t, err, c.err)
-		checkSentinels(t, err, sentinels[c.kind]...)
-		if !strings.Contains(err.Error(), advice[c.kind]) {
-			t.Errorf("error = %v, want %q in it", err, advice[c.kind])
-		}
-		calls := len(server.statements())
-		if repeated := calls > 1; repeated != (c.kind == db.KindContention || c.kind == db.KindRetry) {
-			t.Errorf("called %d times", calls)
-		}
-
-		server.answer = func(statement fakeStatement) fakeAnswer {
-			if strings.HasPrefix(statement.text, "CALL") {
-				return fakeAnswer{err: c.err}
-			}
-			return fakeAnswer{}
-		}
-		tx := begin(t, pool)
-		server.statements()
-		_, err = getThroughFacade(t.Context(), client.WithSQLTx(tx))
-		checkText(t, err, c.err)
-		if calls := len(server.statements()); calls != 1 || errors.Is(err, applock.ErrOutcomeUnknown) {
-			t.Errorf("in a transaction: called %d times, %v", calls, err)
-		}
-		_ = tx.Rollback() // on a connection that may be lost
-	})
-}
-
-// Goal: a deadlock outside a transaction is nobody's business: the call is repeated until it is answered.
-func TestDeadlockIsRepeated(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		server, pool := newFake(t, nil)
-		server.answer = func(fakeStatement) fakeAnswer {
-			if server.works() == 1 && len(server.log) < 3 {
-				return fakeAnswer{err: answer(-911, "40001", rolledBack+`"2".`)}
-			}
-			return fakeAnswer{
-				columns: []string{"1", "2", "3", "4", "5", "6", "7", "8", "9"},
-				rows:    [][]driver.Value{{"N", "HELD", "KIM", "CS", int64(0), moment(), moment(), int64(60), ""}},
-			}
-		}
-		_, err := getThroughFacade(t.Context(), testclient.DB2(t, pool))
-		var held *applock.HeldError
-		if !errors.As(err, &held) || held.Holder.Owner.Operator != "KIM" || held.Holder.Owner.Department != "CS" ||
-			!held.Holder.AcquiredAt.Equal(moment()) || !held.Holder.ExpiresAt.Equal(moment()) || held.Holder.Left != time.Minute {
-			t.Errorf("error = %v, want KIM to hold it", err)
-		}
-		checkSentinels(t, err, applock.ErrHeld)
-		if calls := len(server.statements()); calls != 3 || server.connections != 1 {
-			t.Errorf("called %d times on %d connections, want 3 on one", calls, server.connections)
-		}
-	})
-}
-
-// slowServer answers on command.
-type slowServer struct {
-	answer  fakeAnswer
-	proceed chan struct{}
-}
-
-func (s *slowServer) run(fakeStatement) fakeAnswer {
-	<-s.proceed
-	return s.answer
-}
-
-// Goal: when a context ends during a call, the call returns at once and nobody knows what became of it. What goes on
-// ends when the server answers: the connection goes back to the pool, or is closed if it is lost. Method: a server
-// that takes its time, and the bubble's clock; the bubble does not end before the last goroutine.
-func TestContextEndsDuringCall(t *testing.T) {
-	t.Parallel()
-	contexts := map[error]func(ctx context.Context) (context.Context, context.CancelFunc){
-		context.Canceled: func(ctx context.Context) (context.Context, context.CancelFunc) {
-			ctx, cancel := context.WithCancel(ctx)
-			time.AfterFunc(time.Second, cancel)
-			return ctx, cancel
-		},
-		context.DeadlineExceeded: func(ctx context.Context) (context.Context, context.CancelFunc) {
-			return context.WithTimeout(ctx, time.Second)
-		},
-	}
-	for cause, endingIn := range contexts {
-		for name, answered := range map[string]struct {
-			answer   fakeAnswer
-			wantOpen int
-		}{
-			"answered": {answer: fakeAnswer{columns: []string{"1"}}, wantOpen: 1},
-			"refused":  {answer: fakeAnswer{err: answer(-204, "42704", "")}, wantOpen: 1},
-			"lost":     {answer: fakeAnswer{err: answer(-30081, "08001", "")}},
-		} {
-			t.Run(cause.Error()+", "+name, func(t *testing.T) {
-				t.Parallel()
-				synctest.Test(t, func(t *testing.T) {
-					slow := &slowServer{answer: answered.answer, proceed: make(chan struct{})}
-					server, pool := newFake(t, slow.run)
-					ctx, cancel := endingIn(t.Context())
-					defer cancel()
-					begun := time.Now()
-					result, err := clients.Driver(testclient.DB2(t, pool)).InquireApplLock(ctx, db.InquireApplLockParams{ObjectType: "t", ObjectID: "i"})
-					if waited := time.Since(begun); waited != time.Second || server.works() != 1 {
-						t.Errorf("returned after %s, want 1s; the server works on %d statements", waited, server.works())
-					}
-					if !errors.Is(err, cause) || db.KindOf(err) != db.KindInFlight || result != (db.InquireApplLockResult{}) {
-						t.Errorf("result %+v, %v, want nothing and %v in flight", result, err, cause)
-					}
-					close(slow.proceed)
-					synctest.Wait()
-					if stats := pool.Stats(); stats.InUse != 0 || stats.OpenConnections != answered.wantOpen || server.open() != answered.wantOpen {
-						t.Errorf("pool %+v, want %d connections, none in use", stats, answered.wantOpen)
-					}
-				})
-			})
-		}
-	}
-}
-
-// Goal: the façade tells of an unknown outcome where a call may have changed something, and only there.
-func TestUnknownOutcome(t *testing.T) {
-	t.Parallel()
-	ofObject, object := applock.Owner{Operator: "JDOE"}, getRequest().Object
 	for name, test := range map[string]struct {
-		call    func(ctx context.Context, client *applock.Client) error
-		unknown bool
+		call func(ctx context.Context, driver db.Driver) error
+		// at is where the server takes its time, answer what it says then, last the last that it gets.
+		at       string
+		answer   fakeAnswer
+		last     string
+		wantOpen int
 	}{
-		"Get": {func(ctx context.Context, client *applock.Client) error {
-			_, err := getThroughFacade(ctx, client)
-			return err
-		}, true},
-		"Release": {func(ctx context.Context, client *applock.Client) error {
-			_, err := client.Release(ctx, applock.ReleaseRequest{Key: applock.Key{Object: object, Operator: "JDOE"}})
-			return err
-		}, true},
-		"Transfer": {func(ctx context.Context, client *applock.Client) error {
-			_, err := client.Transfer(ctx, applock.TransferRequest{Object: object, From: "ASMITH", To: ofObject})
-			return err
-		}, true},
-		"Purge": {func(ctx context.Context, client *applock.Client) error {
-			_, err := client.Purge(ctx, applock.PurgeRequest{})
-			return err
-		}, true},
-		"Inquire": {func(ctx context.Context, client *applock.Client) error {
-			_, err := client.Inquire(ctx, object)
-			return err
-		}, false},
-		"Assert": {func(ctx context.Context, client *applock.Client) error {
-			return client.Assert(ctx, applock.Key{Object: object, Operator: "JDOE", Fence: 1})
-		}, false},
+		"Call":     {assertGrant, assertCallText, yes(), assertCallText, 1},
+		"LostCall": {assertGrant, assertCallText, fakeAnswer{err: answer(-30081, "08001", "")}, assertCallText, 0},
+		"CallInTx": {inTx, assertCallText, yes(), "ROLLBACK", 1},
+		"Commit":   {inTx, "COMMIT", fakeAnswer{}, "COMMIT", 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				slow := &slowServer{answer: fakeAnswer{columns: []string{"1"}}, proceed: make(chan struct{})}
-				_, pool := newFake(t, slow.run)
+				proceed := make(chan struct{})
+				server, pool := newFake(t, func(statement fakeStatement) fakeAnswer {
+					if statement.text == test.at {
+						<-proceed
+						return test.answer
+					}
+					return txServer(nil)(statement)
+				})
 				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 				defer cancel()
-				err := test.call(ctx, testclient.DB2(t, pool))
-				if !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, applock.ErrOutcomeUnknown) != test.unknown {
-					t.Errorf("error = %v, want an unknown outcome: %t", err, test.unknown)
+				begun := time.Now()
+				err := test.call(ctx, clients.Driver(testclient.DB2(t, pool)))
+				if waited := time.Since(begun); waited != time.Second || !errors.Is(err, context.DeadlineExceeded) || db.KindOf(err) != db.KindInFlight {
+					t.Errorf("error = %v of kind %d after %s", err, db.KindOf(err), waited)
 				}
-				close(slow.proceed)
+				close(proceed)
 				synctest.Wait()
+				if sent := server.statements(); sent[len(sent)-1].text != test.last {
+					t.Errorf("sent %v, want %s in the end", sent, test.last)
+				}
+				if stats := pool.Stats(); stats.InUse != 0 || stats.OpenConnections != test.wantOpen || server.open() != test.wantOpen {
+					t.Errorf("pool %+v, want %d connections, none in use", stats, test.wantOpen)
+				}
 			})
 		})
 	}
 }
 
-// Goal: in a transaction the call returns as soon, but its outcome is known: nothing before the commit. The
-// transaction can be rolled back when the server has answered.
-func TestContextEndsInTransaction(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		slow := &slowServer{answer: fakeAnswer{columns: []string{"1"}}, proceed: make(chan struct{})}
-		server, pool := newFake(t, nil)
-		server.answer = func(statement fakeStatement) fakeAnswer {
-			if strings.HasPrefix(statement.text, "CALL") {
-				return slow.run(statement)
-			}
-			return fakeAnswer{}
-		}
-		tx := begin(t, pool)
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		_, err := getThroughFacade(ctx, testclient.DB2(t, pool).WithSQLTx(tx))
-		if !errors.Is(err, context.DeadlineExceeded) || db.KindOf(err) != db.KindInFlight || server.works() != 1 {
-			t.Errorf("error = %v, the server works on %d statements", err, server.works())
-		}
-		checkSentinels(t, err)
-		close(slow.proceed)
-		if err := tx.Rollback(); err != nil {
-			t.Error(err)
-		}
-		if stats := pool.Stats(); stats.InUse != 0 || stats.OpenConnections != 1 {
-			t.Errorf("pool %+v, want one connection, not in use", stats)
-		}
-	})
-}
-
 // Goal: a context that has ended before the call sends nothing, and there is nothing unknown about that. Method:
-// on a pool without connections and in a transaction; through the façade, too.
+// on a pool without connections, in a transaction, and before a commit.
 func TestContextEndedBefore(t *testing.T) {
 	t.Parallel()
 	server, pool := newFake(t, onlyAnswer(fakeAnswer{}))
@@ -420,7 +225,14 @@ func TestContextEndedBefore(t *testing.T) {
 	if err := tx.Rollback(); err != nil {
 		t.Error(err)
 	}
-	if _, err := getThroughFacade(ctx, testclient.DB2(t, pool)); !errors.Is(err, context.Canceled) || errors.Is(err, applock.ErrOutcomeUnknown) {
-		t.Errorf("through the façade: %v", err)
+	ctx, cancel = context.WithCancel(t.Context())
+	server.answer = txServer(nil)
+	err = outside.InTx(ctx, func(driver db.Driver) error {
+		defer cancel()
+		return assertGrant(ctx, driver)
+	})
+	isFree := eventually(func() bool { return pool.Stats().InUse == 0 })
+	if sent := server.statements(); !isFree || !errors.Is(err, context.Canceled) || db.KindOf(err) != db.KindOther || sent[len(sent)-1].text != "ROLLBACK" {
+		t.Errorf("before a commit: %v, sent %v", err, sent)
 	}
 }

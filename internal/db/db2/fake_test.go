@@ -6,31 +6,27 @@ import (
 	"database/sql/driver"
 	"errors"
 	"io"
-	"regexp"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"time"
 )
 
-// fake plays Db2 behind go_ibm_db v0.5.4, as far as it matters here: statements with arguments are prepared, a
-// context is looked at only when the server has answered, and a row is read into the buffers of the row before.
+// fake plays Db2 behind go_ibm_db v0.5.4, as far as it matters here: a context is looked at only when the server has answered.
 type fake struct {
 	// answer is what the server says; it may take its time.
 	answer func(statement fakeStatement) fakeAnswer
 	// lenient forgives what goose does, which reads one row and closes, and hands over its context.
 	lenient bool
 	pool    *sql.DB
-
-	mu sync.Mutex
 	// refusal is what the server says to those who want to connect.
 	refusal error
-	log     []fakeStatement
-	working int
+
+	mu  sync.Mutex
+	log []fakeStatement
 	// connections counts all there have been.
-	connections                                           int
-	openConnections, openStatements, openRows, unreadRows int
+	connections                           int
+	openConnections, openRows, unreadRows int
 	// closed are the numbers of connections that are no more.
 	closed []int
 }
@@ -80,9 +76,8 @@ func newFake(t *testing.T, answer func(statement fakeStatement) fakeAnswer) (*fa
 		}
 		server.mu.Lock()
 		defer server.mu.Unlock()
-		if server.openStatements != 0 || server.openRows != 0 || server.unreadRows != 0 {
-			t.Errorf("left open: %d statements, %d cursors; closed before their end: %d",
-				server.openStatements, server.openRows, server.unreadRows)
+		if server.openRows != 0 || server.unreadRows != 0 {
+			t.Errorf("%d cursors are left open, %d were closed before their end", server.openRows, server.unreadRows)
 		}
 	})
 	return server, pool
@@ -114,23 +109,10 @@ func (f *fake) open() int {
 	return f.openConnections
 }
 
-// works returns how many statements the server is working on.
-func (f *fake) works() int {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.working
-}
-
 func (f *fake) isClosed(conn int) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return slices.Contains(f.closed, conn)
-}
-
-func (f *fake) refuse(err error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.refusal = err
 }
 
 func (f *fake) change(count *int, by int) {
@@ -157,9 +139,7 @@ func (f *fake) Driver() driver.Driver { return nil }
 func (f *fake) run(statement fakeStatement) fakeAnswer {
 	f.mu.Lock()
 	f.log = append(f.log, statement)
-	f.working++
 	f.mu.Unlock()
-	defer f.change(&f.working, -1)
 	return f.answer(statement)
 }
 
@@ -169,19 +149,12 @@ type fakeConn struct {
 	inTx   bool
 }
 
-var _ driver.ConnPrepareContext = (*fakeConn)(nil)
+var (
+	_ driver.QueryerContext = (*fakeConn)(nil)
+	_ driver.ExecerContext  = (*fakeConn)(nil)
+)
 
-func (c *fakeConn) Prepare(query string) (driver.Stmt, error) {
-	return c.PrepareContext(context.Background(), query)
-}
-
-func (c *fakeConn) PrepareContext(ctx context.Context, query string) (driver.Stmt, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err // the real one forgets the statement here
-	}
-	c.server.change(&c.server.openStatements, 1)
-	return &fakeStmt{conn: c, query: query}, nil
-}
+func (c *fakeConn) Prepare(string) (driver.Stmt, error) { return nil, errors.ErrUnsupported }
 
 func (c *fakeConn) Close() error {
 	c.server.change(&c.server.openConnections, -1)
@@ -213,94 +186,39 @@ func (c *fakeConn) end(text string) error {
 	return c.run(text, nil).err
 }
 
-// Query is what database/sql calls for a statement without arguments.
-func (c *fakeConn) Query(query string, args []driver.Value) (driver.Rows, error) {
-	if len(args) > 0 {
-		return nil, driver.ErrSkip
-	}
-	return c.query(query, nil)
-}
-
-func (c *fakeConn) query(query string, args []driver.Value) (driver.Rows, error) {
-	answer := c.run(query, args)
-	if answer.err != nil {
-		return nil, answer.err
-	}
-	if len(answer.columns) == 0 {
-		return nil, errors.New("Query executed successfully but did not create a result set")
-	}
-	c.server.change(&c.server.openRows, 1)
-	return &fakeRows{server: c.server, answer: answer, buffers: make([][]byte, len(answer.columns))}, nil
-}
-
-func (c *fakeConn) run(text string, args []driver.Value) fakeAnswer {
-	return c.server.run(fakeStatement{conn: c.number, inTx: c.inTx, text: text, args: args})
-}
-
-type fakeStmt struct {
-	conn   *fakeConn
-	query  string
-	closed bool
-}
-
-var (
-	_ driver.StmtQueryContext = (*fakeStmt)(nil)
-	_ driver.StmtExecContext  = (*fakeStmt)(nil)
-)
-
-var commentOrLiteral = regexp.MustCompile(`--[^\n]*|'(?:[^']|'')*'`)
-
-// NumInput counts as IBM's client does: not in comments and literals.
-func (s *fakeStmt) NumInput() int {
-	return strings.Count(commentOrLiteral.ReplaceAllString(s.query, ""), "?")
-}
-
-func (s *fakeStmt) Close() error {
-	if s.closed {
-		return errors.New("Stmt is already closed")
-	}
-	s.closed = true
-	s.conn.server.change(&s.conn.server.openStatements, -1)
-	return nil
-}
-
-func (s *fakeStmt) Exec([]driver.Value) (driver.Result, error) { return nil, errors.ErrUnsupported }
-func (s *fakeStmt) Query([]driver.Value) (driver.Rows, error)  { return nil, errors.ErrUnsupported }
-
-func (s *fakeStmt) ExecContext(ctx context.Context, args []driver.NamedValue) (driver.Result, error) {
-	if answer := s.conn.run(s.query, valuesOf(args)); answer.err != nil {
+func (c *fakeConn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
+	if answer := c.run(query, args); answer.err != nil {
 		return nil, answer.err
 	}
 	return driver.RowsAffected(0), ctx.Err()
 }
 
-func (s *fakeStmt) QueryContext(ctx context.Context, args []driver.NamedValue) (driver.Rows, error) {
-	rows, err := s.conn.query(s.query, valuesOf(args))
-	if err != nil {
-		return nil, err
+func (c *fakeConn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
+	answer := c.run(query, args)
+	switch {
+	case answer.err != nil:
+		return nil, answer.err
+	case len(answer.columns) == 0:
+		return nil, errors.New("Query executed successfully but did not create a result set")
+	case ctx.Err() != nil && c.server.lenient:
+		return nil, ctx.Err()
 	}
-	if err := ctx.Err(); err != nil {
-		if s.conn.server.lenient {
-			_ = rows.Close()
-		}
-		return nil, err // like the real one, which forgets the cursor
-	}
-	return rows, nil
+	c.server.change(&c.server.openRows, 1) // the real one forgets the cursor if the context has ended
+	return &fakeRows{server: c.server, answer: answer}, ctx.Err()
 }
 
-func valuesOf(args []driver.NamedValue) []driver.Value {
-	var values []driver.Value
+func (c *fakeConn) run(text string, args []driver.NamedValue) fakeAnswer {
+	statement := fakeStatement{conn: c.number, inTx: c.inTx, text: text}
 	for _, arg := range args {
-		values = append(values, arg.Value)
+		statement.args = append(statement.args, arg.Value)
 	}
-	return values
+	return c.server.run(statement)
 }
 
 type fakeRows struct {
-	server  *fake
-	answer  fakeAnswer
-	buffers [][]byte
-	atEnd   bool
+	server *fake
+	answer fakeAnswer
+	atEnd  bool
 }
 
 var _ driver.RowsNextResultSet = (*fakeRows)(nil)
@@ -308,10 +226,6 @@ var _ driver.RowsNextResultSet = (*fakeRows)(nil)
 func (r *fakeRows) Columns() []string      { return r.answer.columns }
 func (r *fakeRows) HasNextResultSet() bool { return true } // so that database/sql closes nothing by itself
 func (r *fakeRows) NextResultSet() error   { return io.EOF }
-func (r *fakeRows) overwrite(i int, text []byte) []byte {
-	r.buffers[i] = append(slices.Grow(r.buffers[i], len(text)+1)[:0], text...)
-	return r.buffers[i]
-}
 
 func (r *fakeRows) Next(dest []driver.Value) error {
 	if len(r.answer.rows) == 0 {
@@ -321,20 +235,12 @@ func (r *fakeRows) Next(dest []driver.Value) error {
 		}
 		return io.EOF
 	}
-	for i, value := range r.answer.rows[0] {
-		if text, isText := value.([]byte); isText {
-			value = r.overwrite(i, text)
-		}
-		dest[i] = value
-	}
+	copy(dest, r.answer.rows[0])
 	r.answer.rows = r.answer.rows[1:]
 	return nil
 }
 
 func (r *fakeRows) Close() error {
-	for i := range r.buffers {
-		r.overwrite(i, []byte(strings.Repeat("#", len(r.buffers[i]))))
-	}
 	r.server.change(&r.server.openRows, -1)
 	if !r.atEnd && !r.server.lenient {
 		r.server.change(&r.server.unreadRows, 1)

@@ -33,8 +33,8 @@ type catalog struct {
 	registers map[int][2]string
 	// locks is how many are live.
 	locks int64
-	// routines are those that are there.
-	routines []string
+	// owners are those whose turn it was.
+	owners []string
 	// before is what a rollback brings back, by connection.
 	before map[int]catalogState
 }
@@ -85,6 +85,9 @@ var tableName = regexp.MustCompile(`applock\.\w+`)
 
 func (c *catalog) do(statement fakeStatement) fakeAnswer {
 	text := statement.text
+	if end := strings.TrimSpace(text); end == "" || strings.ContainsAny(end[len(end)-1:], ";@") || strings.Contains(text, "+goose") || strings.Contains(text, "--#SET") {
+		return unexpected()
+	}
 	switch text {
 	case "BEGIN":
 		c.before[statement.conn] = c.clone()
@@ -100,13 +103,6 @@ func (c *catalog) do(statement fakeStatement) fakeAnswer {
 	if table := tableName.FindString(text); table != "" {
 		return c.doTable(table, statement)
 	}
-	if strings.HasPrefix(text, "SELECT ROUTINENAME FROM SYSCAT.ROUTINES") {
-		answer := fakeAnswer{columns: []string{"1"}}
-		for _, name := range c.routines {
-			answer.rows = append(answer.rows, []driver.Value{strings.ToUpper(name)})
-		}
-		return answer
-	}
 	registers, known := c.registers[statement.conn]
 	if !known {
 		registers = [2]string{theirSchema, theirPath}
@@ -120,7 +116,10 @@ func (c *catalog) do(statement fakeStatement) fakeAnswer {
 			c.registers[statement.conn] = registers
 		}
 	}
-	return fakeAnswer{} // a migration's
+	if !strings.HasPrefix(text, "SE") && (!statement.inTx || len(c.turns) != 1 || registers != [2]string{"applock", "SYSTEM PATH, applock"}) {
+		return fakeAnswer{err: answer(-551, "42501", "A migration is not in a transaction, a turn and its schema.")}
+	}
+	return fakeAnswer{columns: []string{"1"}} // a migration's, or of the names of routines
 }
 
 func (c *catalog) doTable(table string, statement fakeStatement) fakeAnswer {
@@ -148,6 +147,10 @@ func (c *catalog) doTable(table string, statement fakeStatement) fakeAnswer {
 	case table == versionTable:
 		return c.doVersion(statement)
 	}
+	return unexpected()
+}
+
+func unexpected() fakeAnswer {
 	return fakeAnswer{err: answer(-104, "42601", "An unexpected token was found.")}
 }
 
@@ -164,7 +167,8 @@ func (c *catalog) doTurn(statement fakeStatement) fakeAnswer {
 	case len(c.turns) > 0:
 		return duplicate()
 	default:
-		c.turns = append(c.turns, turn{statement.args[0].(string), time.Now().Add(300 * time.Second)})
+		owner := statement.args[0].(string)
+		c.turns, c.owners = append(c.turns, turn{owner, time.Now().Add(300 * time.Second)}), append(c.owners, owner)
 	}
 	return fakeAnswer{}
 }

@@ -5,14 +5,11 @@ package db2_test
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
 	"slices"
 	"testing"
 	"time"
 
-	"github.com/applock/applock/applock"
-	"github.com/applock/applock/applock/lease"
 	"github.com/applock/applock/applock/lease/locktest"
 	"github.com/applock/applock/internal/clients"
 	"github.com/applock/applock/internal/db/db2"
@@ -124,30 +121,7 @@ func onEachTable(ctx context.Context, pool *sql.DB, statements ...string) error 
 // The contract of leases.
 func leasesOverDRDA(t *testing.T, server *drda.Server) {
 	t.Helper()
-	open := func(name string) (*applock.Client, func() error, error) {
-		pool, err := db2.OpenPool(server.DSN(name))
-		if err != nil {
-			return nil, nil, err
-		}
-		client := testclient.DB2(t, pool)
-		return client, func() error { return errors.Join(client.Close(), pool.Close()) }, nil
-	}
-	locktest.Exercise(t, locktest.Backend{
-		Place: func(testing.TB) string { return "leases" },
-		Open: func(_ context.Context, name string) (lease.Locker, func() error, error) {
-			return open(name)
-		},
-		Direct: func(_ context.Context, name string) (lease.Backend, func() error, error) {
-			client, end, err := open(name)
-			return operations{client}, end, err
-		},
-		OneProcess: true,
-		Fences:     true,
-		Owners:     true,
-		Losses: map[string]func(t testing.TB, name string, object applock.Object){
-			"Release": func(t testing.TB, name string, object applock.Object) {
-				releaseForHolder(t, openDRDA(t, server.DSN(name)), object)
-			},
-		},
-	})
+	locktest.Exercise(t, leaseBackend(t, func(testing.TB) string { return "leases" }, func(name string) (*sql.DB, error) {
+		return db2.OpenPool(server.DSN(name))
+	}))
 }

@@ -21,36 +21,51 @@ import (
 func TestLeasesOnHSQLDB(t *testing.T) {
 	t.Parallel()
 	databases := hsqldbDatabases{bridge: hsqldb.Start(t, testdb.HSQLDB(t), "UTC"), control: hsqldb.MVCC}
-	locktest.Exercise(t, locktest.Backend{
-		Place: func(t testing.TB) string {
-			t.Helper()
-			name, handle := databases.open(t)
-			if _, err := migrate.Up(t.Context(), testclient.DB2(t, handle), migrate.UpRequest{}); err != nil {
-				t.Fatal(err)
-			}
-			return name
-		},
+	place := func(t testing.TB) string {
+		t.Helper()
+		name, handle := databases.open(t)
+		if _, err := migrate.Up(t.Context(), testclient.DB2(t, handle), migrate.UpRequest{}); err != nil {
+			t.Fatal(err)
+		}
+		return name
+	}
+	locktest.Exercise(t, leaseBackend(t, place, func(name string) (*sql.DB, error) { return databases.bridge.Again(name), nil }))
+}
+
+// leaseBackend is a backend in one process, with a pool of its own for each client.
+func leaseBackend(t *testing.T, place func(t testing.TB) string, open func(name string) (*sql.DB, error)) locktest.Backend {
+	t.Helper()
+	client := func(name string) (*applock.Client, func() error, error) {
+		pool, err := open(name)
+		if err != nil {
+			return nil, nil, err
+		}
+		client := testclient.DB2(t, pool)
+		return client, func() error { return errors.Join(client.Close(), pool.Close()) }, nil
+	}
+	return locktest.Backend{
+		Place: place,
 		Open: func(_ context.Context, name string) (lease.Locker, func() error, error) {
-			handle := databases.bridge.Again(name)
-			client := testclient.DB2(t, handle)
-			return client, func() error { return errors.Join(client.Close(), handle.Close()) }, nil
+			return client(name)
 		},
 		Direct: func(_ context.Context, name string) (lease.Backend, func() error, error) {
-			handle := databases.bridge.Again(name)
-			client := testclient.DB2(t, handle)
-			return operations{client}, func() error { return errors.Join(client.Close(), handle.Close()) }, nil
+			client, end, err := client(name)
+			return operations{client}, end, err
 		},
 		OneProcess: true,
 		Fences:     true,
 		Owners:     true,
 		Losses: map[string]func(t testing.TB, name string, object applock.Object){
 			"Release": func(t testing.TB, name string, object applock.Object) {
-				handle := databases.bridge.Again(name)
-				defer func() { _ = handle.Close() }()
-				releaseForHolder(t, handle, object)
+				client, end, err := client(name)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer func() { _ = end() }()
+				releaseForHolder(t, client, object)
 			},
 		},
-	})
+	}
 }
 
 // operations is the table as the procedures show it, by a client's operations: the backend itself is no business of this
@@ -92,9 +107,8 @@ func (o operations) Renew(ctx context.Context, renewals []lease.Renewal) (answer
 }
 
 // releaseForHolder ends whichever grant there is, as a supervisor would.
-func releaseForHolder(t testing.TB, handle *sql.DB, object applock.Object) {
+func releaseForHolder(t testing.TB, client *applock.Client, object applock.Object) {
 	t.Helper()
-	client := testclient.DB2(t, handle)
 	lock, err := client.Inquire(t.Context(), object)
 	if err != nil {
 		t.Fatal(err)
@@ -102,38 +116,5 @@ func releaseForHolder(t testing.TB, handle *sql.DB, object applock.Object) {
 	request := applock.ReleaseRequest{Key: applock.Key{Object: object, Operator: lock.Owner.Operator}}
 	if released, err := client.Release(t.Context(), request); err != nil || released != applock.OutcomeReleased {
 		t.Fatalf("release: %v, %v", released, err)
-	}
-}
-
-// Goal: the driver tells the product, renews one grant and refuses a renewal, as those of the other engines do. Method: the
-// façade on HSQLDB.
-func TestHeavyGrantsByFenceOnHSQLDB(t *testing.T) {
-	t.Parallel()
-	databases := hsqldbDatabases{bridge: hsqldb.Start(t, testdb.HSQLDB(t), "UTC"), control: hsqldb.MVCC}
-	_, handle := databases.open(t)
-	client := testclient.DB2(t, handle)
-	if server, err := client.Ping(t.Context()); err != nil || server.Product != "Db2" {
-		t.Errorf("ping: %v, %v", server, err)
-	}
-	if _, err := migrate.Up(t.Context(), client, migrate.UpRequest{}); err != nil {
-		t.Fatal(err)
-	}
-	object := applock.Object{Type: "job", ID: "nightly"}
-	request := applock.GetRequest{Object: object, Owner: applock.Owner{Operator: "HOST"}, New: true}
-	grant, err := client.Get(t.Context(), request)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var held *applock.HeldError
-	if _, err := client.Get(t.Context(), request); !errors.As(err, &held) || held.Holder.Owner.Operator != "HOST" {
-		t.Errorf("the second run: %v", err)
-	}
-	renewed, err := client.Renew(t.Context(), applock.Key{Object: object, Operator: "HOST", Fence: grant.Fence}, 0)
-	if err != nil || renewed.Left != applock.DefaultTTL {
-		t.Errorf("renewed: %v, %v", renewed, err)
-	}
-	_, err = client.Renew(t.Context(), applock.Key{Object: object, Operator: "HOST", Fence: grant.Fence - 1}, 0)
-	if !errors.Is(err, applock.ErrLost) {
-		t.Errorf("by another fence: %v", err)
 	}
 }

@@ -105,21 +105,6 @@ func TestNoServer(t *testing.T) {
 	}
 }
 
-// Goal: a caller never waits longer than his context, and the attempt in the background ends with ConnectTimeout.
-func TestConnectEndsWithItsContext(t *testing.T) {
-	silent := listen(t)
-	pool := open(t, dsnOf(silent))
-	ctx, cancel := context.WithCancel(t.Context())
-	time.AfterFunc(50*time.Millisecond, cancel)
-	if err := pool.PingContext(ctx); !errors.Is(err, context.Canceled) {
-		t.Errorf("error = %v, want that of the context", err)
-	}
-	if !connects() {
-		t.Error("the client's attempt has ended already: then this test shows nothing")
-	}
-	eventually(t, "no goroutine is left", func() bool { return !connects() })
-}
-
 // Goal: Security=SSL means TLS, and not the silence of a client that has not understood it. Method: a listener that
 // looks at the first byte, which is 22 in TLS.
 func TestTLS(t *testing.T) {

@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"github.com/applock/applock/internal/build/render"
-	"github.com/applock/applock/internal/db"
 	migration "github.com/applock/applock/internal/migrate/db2"
 	"github.com/applock/applock/migrations"
 	"github.com/applock/applock/procedures"
@@ -234,10 +233,6 @@ func rulesOfText() []lintRule {
 			{"get_appl_lock", "SQLSTATE '23505'", "SQLEXCEPTION"},
 			{"get_appl_lock", "SET v_changed = 1;\n", "SET v_changed = 1;\n DELETE FROM appl_lock;\n"},
 		}},
-		{"an OUT parameter has a value before the first check, as go_ibm_db cannot tell a NULL", outIsSetFirst, []lintEdit{
-			{"release_appl_lock", "    SET p_outcome = '';\n", ""},
-			{"inquire_appl_lock", "SET p_fence = 0", "SET p_fence = NULL"},
-		}},
 		{"a SELECT INTO gives one row: NOT FOUND would leave the variables of the round before", func(s source) string {
 			return s.first(func(_ int, step string) bool {
 				return strings.HasPrefix(step, "SELECT") && (!strings.HasPrefix(step, "SELECT COUNT(*)") || !strings.Contains(step, " INTO ") || strings.Contains(step, "GROUP BY")) &&
@@ -248,24 +243,6 @@ func rulesOfText() []lintRule {
 			{"assert_appl_lock", "WITH RS", "GROUP BY l.object_id WITH RS"},
 		}},
 	}
-}
-
-func outIsSetFirst(s source) string {
-	i := slices.IndexFunc(db.Contract(), func(operation db.Operation) bool { return operation.Name == s.stem })
-	if i < 0 || db.Contract()[i].Version {
-		return ""
-	}
-	beginning, _, _ := strings.Cut(s.text, "\n    IF ")
-	for _, out := range db.Contract()[i].OutParameters() {
-		value := `('[^']*'|\d+)`
-		if out.Type == db.Timestamp {
-			value = "NULL"
-		}
-		if !regexp.MustCompile(`\bSET ` + out.Name + ` = ` + value + `;`).MatchString(beginning) {
-			return out.Name
-		}
-	}
-	return ""
 }
 
 // rulesOfLocks: what waits, what is locked, and what a decision may rely on.

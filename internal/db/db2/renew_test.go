@@ -76,7 +76,7 @@ func TestHeavyRenewalsFitIntoCalls(t *testing.T) {
 		{1, "", 1},
 		{300, strings.Repeat("x", 45), 1},
 		{1001, strings.Repeat("x", 45), 3},
-		{2500, "", 3},
+		{2001, "", 3},
 		{100, strings.Repeat("😀", 251), 4},
 		{0, "", 0},
 	} {

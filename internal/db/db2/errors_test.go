@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/applock/applock/applock"
 	"github.com/applock/applock/internal/clients"
 	"github.com/applock/applock/internal/db"
 	"github.com/applock/applock/internal/testing/testclient"
@@ -148,6 +149,54 @@ func TestErrorsOfConnecting(t *testing.T) {
 		}
 		checkText(t, err, c.err)
 	})
+}
+
+// Goal: the façade repeats a call that a deadlock has undone, but no wait that was cut off, and nothing in a transaction. An outcome is unknown
+// only outside of one, where the call may have changed something.
+func TestErrorsThroughFacade(t *testing.T) {
+	t.Parallel()
+	object := applock.Object{Type: "customer", ID: "1"}
+	get := func(ctx context.Context, client *applock.Client) error {
+		_, err := client.Get(ctx, applock.GetRequest{Object: object, Owner: applock.Owner{Operator: "JDOE"}})
+		return err
+	}
+	inquire := func(ctx context.Context, client *applock.Client) error {
+		_, err := client.Inquire(ctx, object)
+		return err
+	}
+	deadlock, timeout := answer(-911, "40001", rolledBack+`"2".`), answer(-911, "40001", rolledBack+`"68".`)
+	for name, test := range map[string]struct {
+		err                         error
+		call                        func(ctx context.Context, client *applock.Client) error
+		inTx, isRepeated, isUnknown bool
+	}{
+		"Deadlock":     {deadlock, get, false, true, false},
+		"DeadlockInTx": {deadlock, get, true, false, false},
+		"Timeout":      {timeout, get, false, false, false},
+		"CutOff":       {io.ErrUnexpectedEOF, get, false, false, true},
+		"CutOffInTx":   {io.ErrUnexpectedEOF, get, true, false, false},
+		"CutOffRead":   {io.ErrUnexpectedEOF, inquire, false, false, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				server, pool := newFake(t, txServer(nil))
+				client := testclient.DB2(t, pool)
+				if test.inTx {
+					tx := begin(t, pool)
+					defer func() { _ = tx.Rollback() }() // on a server that refuses all
+					client = client.WithSQLTx(tx)
+				}
+				server.statements()
+				server.answer = onlyAnswer(fakeAnswer{err: test.err})
+				err := test.call(t.Context(), client)
+				checkText(t, err, test.err)
+				if calls := len(server.statements()); (calls > 1) != test.isRepeated || errors.Is(err, applock.ErrOutcomeUnknown) != test.isUnknown {
+					t.Errorf("called %d times: %v", calls, err)
+				}
+			})
+		})
+	}
 }
 
 // Goal: a call, and InTx, return when their context ends, and nobody knows what became of them. What goes on ends when the server answers:

@@ -116,8 +116,8 @@ func TestAttacksDoNotRun(t *testing.T) {
 		p.opens(t, d, address)
 		p.has(t, "onerror=alert(2)")
 	}
-	p.plans(t, d, "transfer?name="+name, attack)
-	p.plans(t, d, "transfer?desk="+operator, attack)
+	p.plans(t, d, "transfer?name="+name, attack+"3")
+	p.plans(t, d, "transfer?desk="+operator, attack+"3")
 	p.presses(t, theButton)
 	p.has(t, "TRANSFERRED")
 	parameters := []string{

@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -320,6 +321,11 @@ type noteChangedError struct{ note string }
 
 func (*noteChangedError) Error() string { return "somebody has changed the note meanwhile" }
 
+// isOf reports whether an operator holds one of the locks.
+func (d change) isOf(operator string) bool {
+	return d.Desk == operator || slices.ContainsFunc(d.Locks, func(key applock.Key) bool { return key.Operator == operator })
+}
+
 // check validates a form, and fills in the receiver's department.
 func (c *Changer) check(ctx context.Context, v verb, d *change) (problem, error) {
 	wrong := func(name, argument string, args ...any) (problem, error) {
@@ -339,6 +345,8 @@ func (c *Changer) check(ctx context.Context, v verb, d *change) (problem, error)
 		return wrong("error.missing", "To.Operator")
 	case v.Hands && strings.ContainsFunc(d.To.Operator, pages.Unseen):
 		return wrong("error.unseen", "To.Operator", d.To.Operator)
+	case v.Hands && d.isOf(d.To.Operator):
+		return wrong("error.holder", "To.Operator", d.To.Operator)
 	case strings.ContainsFunc(d.To.Department, pages.Unseen):
 		return wrong("error.unseen", "To.Department", d.To.Department)
 	case v.Timed && !v.Gives && d.TTL == 0:

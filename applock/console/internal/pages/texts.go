@@ -440,6 +440,7 @@ func english() texts {
 		"error.missing": "%s is missing.",
 		"error.long":    "%s has %d characters, at most %d are allowed.",
 		"error.unseen":  "%s has a character that cannot be seen, which is written as an escape here: %s. Remove it.",
+		"error.holder":  "%s must be another operator: %s holds this already.",
 		"error.nobody":  "No operator %s is known: there is no lock, waiter or event of this name. Correct the name, or confirm it below.",
 		"error.note": "Nothing has happened: somebody has changed the note since you read it. Both texts are below. To replace the " +
 			"current note, send yours again.",

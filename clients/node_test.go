@@ -93,9 +93,13 @@ func TestNodePackageIsChecked(t *testing.T) {
 	if err := os.CopyFS(broken, os.DirFS("node")); err != nil {
 		t.Fatal(err)
 	}
+	if err := os.MkdirAll(filepath.Join(folder, "applock/weblock"), 0o700); err != nil {
+		t.Fatal(err)
+	}
 	for name, edit := range map[string][2]string{
-		"../../LICENSE": {"", "a license"},
-		"package.json":  {`"./applock.d.mts"`, `"./applock.d.cts"`}, // types that say it is CommonJS, also where it is ESM
+		"../../LICENSE":                    {"", "a license"},
+		"../../applock/weblock/applock.js": {"", "// a script"},
+		"package.json":                     {`"./applock.d.mts"`, `"./applock.d.cts"`}, // types that say it is CommonJS, also where it is ESM
 	} {
 		file := filepath.Join(broken, name)
 		text, _ := os.ReadFile(file)

@@ -20,7 +20,7 @@ func parseTemplates(words texts) map[string]*template.Template {
 		"lasting":  Lasting,
 		"said":     func(t time.Time) string { return said(t, time.Now()) },
 		"happened": func(kind applock.EventKind) string { return cmp.Or(words["event."+string(kind)], string(kind)) },
-		"span":     typed,
+		"span":     FormatSpan,
 		"number":   grouped,
 		"stamp":    func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") },
 		"machine":  func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
@@ -104,14 +104,6 @@ func said(t, now time.Time) string {
 	}
 }
 
-// typed formats a time as ParseSpan reads it, and zero as an empty text.
-func typed(d time.Duration) string {
-	if d == 0 {
-		return ""
-	}
-	return span.Format(d)
-}
-
 // longestObject and longestName are the longest names of objects and of others that always fit into their columns.
 const longestObject, longestName = 20, 14
 
@@ -124,8 +116,13 @@ func grouped(number any) template.HTML {
 	return template.HTML(text) //nolint:gosec // digits
 }
 
-// FormatSpan writes a time as ParseSpan parses it.
-func FormatSpan(of time.Duration) string { return span.Format(of) }
+// FormatSpan writes a time as ParseSpan parses it: zero is an empty text.
+func FormatSpan(of time.Duration) string {
+	if of == 0 {
+		return ""
+	}
+	return span.Format(of)
+}
 
 // ParseSpan parses a time such as 7d, 36h, 90m or 1d12h; an empty text is zero.
 func ParseSpan(argument, text string) (time.Duration, error) {

@@ -67,7 +67,7 @@ func (f eventFilter) Chips() []chip {
 
 // request returns what the database selects. The rest is for passes.
 func (f eventFilter) request() (request applock.HistoryRequest, err error) {
-	request.Operator, request.ObjectType = f.Get("operator"), f.Get("object")
+	request.Operator = f.Get("operator")
 	if request.Since, err = pages.ParseSpan("Since", f.Get("since")); err != nil {
 		return request, err
 	}

@@ -113,13 +113,14 @@ func (l leased) PassGrant(ctx context.Context, grant Grant, to Owner, ttl time.D
 }
 
 // Others returns how many other programs than clientID have waiters listed for an object: those ahead have been listed longer, the others are
-// behind. It looks at the first thousand waiters.
-func (l leased) Others(ctx context.Context, object Object, clientID string) (ahead, behind int, err error) {
+// behind. isFree is true if the object is free while somebody waits for it. It looks at the first thousand waiters.
+func (l leased) Others(ctx context.Context, object Object, clientID string) (isFree bool, ahead, behind int, err error) {
 	const enough = 1000
 	params := db.ListedParams{ObjectType: object.Type, ObjectID: object.ID, MaxRows: enough}
 	waiters, err := read(ctx, l.operations, db.Driver.ApplLockWaiting, params)
 	since := map[string]time.Time{}
 	for _, waiter := range waiters {
+		isFree = waiter.HolderID == ""
 		if first, ok := since[waiter.ClientID]; !ok || waiter.SinceTS.Before(first) {
 			since[waiter.ClientID] = waiter.SinceTS.Time
 		}
@@ -131,7 +132,7 @@ func (l leased) Others(ctx context.Context, object Object, clientID string) (ahe
 			ahead++
 		}
 	}
-	return ahead, len(since) - ahead, err
+	return isFree, ahead, len(since) - ahead, err
 }
 
 // Listen listens to the messages of releases, where the database has some; db.ErrNoListen is where it has none.

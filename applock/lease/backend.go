@@ -27,8 +27,9 @@ import (
 //  7. A call that failed because others were changing the object is ErrBusy, and one that reached no server is ErrUnreachable: waiters go on
 //     waiting.
 //  8. A backend whose objects other programs can take is a Poller. One that sends messages is a Notifier, too. One that shows waiters is an
-//     Announcer, and one that knows those of other programs and their order a Crowd. One that can hand a grant to another owner is a Transferrer. One that can do so in a single call, for the next caller of
-//     the same program, is a Passer.
+//     Announcer, and one that knows those of other programs and their order a Crowd, and a Peeker if its polls cost
+//     more the more waiters this program has. One that can hand a grant to another owner is a Transferrer. One that can do so in a single call,
+//     for the next caller of the same program, is a Passer.
 //  9. A backend that has opened something is an io.Closer. Leases.Close closes it, last.
 //  10. It passes the package locktest.
 type Backend interface {

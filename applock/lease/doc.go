@@ -63,7 +63,9 @@
 //
 // An [Announcer] lists up to eight waiters of a program for an object: the first one after 1/20 s, or at once if another program has the
 // object, and those behind it after a second. A [Poller] polls every 5 to 250 ms, and at least every 5 s if a [Notifier] brings messages;
-// rarely enough that polls take a twenty-fifth of the server's time, for which the time on the network does not count.
+// rarely enough that polls take a twenty-fifth of the server's time, for which the time on the network does not count. Where thousands of
+// waiters of one program make polls rarer than every 50 ms, up to once in a second, a [Peeker] is asked meanwhile about the four objects of the
+// last newcomers.
 //
 // Failures:
 //

@@ -31,7 +31,7 @@ type clientOperations interface {
 	Poll(ctx context.Context, clientID string, maxRows int) ([]db.AwaitedObject, error)
 	Announce(ctx context.Context, object applock.Object, owner applock.Owner, clientID string, wait time.Duration) error
 	Retract(ctx context.Context, waiters []db.RetractApplLockWaiterParams) error
-	Others(ctx context.Context, object applock.Object, clientID string) (ahead, behind int, err error)
+	Others(ctx context.Context, object applock.Object, clientID string) (isFree bool, ahead, behind int, err error)
 	Listen(ctx context.Context) (db.Listener, error)
 }
 
@@ -39,7 +39,7 @@ var (
 	_ Backend     = (*table)(nil)
 	_ Poller      = (*table)(nil)
 	_ Announcer   = (*table)(nil)
-	_ Crowd       = (*table)(nil)
+	_ Peeker      = (*table)(nil)
 	_ Notifier    = (*table)(nil)
 	_ Transferrer = (*table)(nil)
 	_ Passer      = (*table)(nil)
@@ -179,7 +179,14 @@ func (t *table) retractMany(ctx context.Context, waiters []listingKey) error {
 
 // Others reads the list of waiters.
 func (t *table) Others(ctx context.Context, object applock.Object) (ahead, behind int, err error) {
-	return t.operations.Others(ctx, object, t.clientID)
+	_, ahead, behind, err = t.operations.Others(ctx, object, t.clientID)
+	return ahead, behind, err
+}
+
+// Peek reads the list of waiters of one object.
+func (t *table) Peek(ctx context.Context, object applock.Object) (isFree, isFirst bool, err error) {
+	isFree, ahead, _, err := t.operations.Others(ctx, object, t.clientID)
+	return isFree, ahead == 0, err
 }
 
 // Listen listens to messages of releases, if the database has them.

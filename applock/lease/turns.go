@@ -15,6 +15,14 @@ type Crowd interface {
 	Others(ctx context.Context, object applock.Object) (ahead, behind int, err error)
 }
 
+// Peeker is a Crowd whose polls cost the more the more waiters this program has, and which can tell of one object for little.
+type Peeker interface {
+	Crowd
+
+	// Peek tells whether an object is free for which a waiter of this program is listed, and whether it is this program's turn.
+	Peek(ctx context.Context, object applock.Object) (isFree, isFirst bool, err error)
+}
+
 // row is a row of turns that callers of this program take one after the other. Meanwhile other programs never see the object free for long.
 // So once the row has lasted longRow and others wait, the program releases the object and leaves it to them until it is its turn.
 type row struct {
@@ -191,6 +199,15 @@ func (q *queue) offer(object applock.Object, rank Rank, asked time.Time) {
 		state.advance()
 	case rank == Unranked && !state.isLeft():
 		state.advance()
+	}
+}
+
+// seeHeld tells of an object that is not free: another program has had its turn, or has it now.
+func (q *queue) seeHeld(object applock.Object) {
+	objects, unlock := q.lock()
+	defer unlock()
+	if state := objects.states[object]; state != nil && state.othersTurn != nil {
+		state.othersTurn.told = time.Time{}
 	}
 }
 

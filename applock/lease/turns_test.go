@@ -183,3 +183,63 @@ func TestOneProgramAsksFirst(t *testing.T) {
 		})
 	}
 }
+
+// silent is a program's backend without messages.
+type silent struct {
+	lease.Backend
+	lease.Poller
+	lease.Announcer
+	lease.Peeker
+}
+
+// Goal: waiters for other objects, which make polls dear, delay a hand-off by a peek's pause and not by that of the polls, and the peeks are few.
+// Method: polls that take 100 ms, after which the next one comes a second later, and an object whose holder releases it at times that differ.
+func TestDearPollsDelayNoNewcomer(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const journey, handOffs = 200 * time.Microsecond, 20
+		backend := fakebackend.New()
+		var peeks atomic.Int64
+		backend.Fault = func(_ context.Context, call fakebackend.Call) fakebackend.Fault {
+			switch call.Operation {
+			case fakebackend.Poll:
+				return fakebackend.Fault{Before: 100 * time.Millisecond}
+			case fakebackend.Others:
+				peeks.Add(1)
+			}
+			return fakebackend.Fault{Before: journey, After: journey}
+		}
+		open := func(name string) *lease.Leases {
+			program := fakebackend.Program{Backend: backend, Name: name}
+			return lease.New(silent{program, program, program, program}, lease.Config{})
+		}
+		holder, waiter := open("holder"), open("waiter")
+		defer func() { _, _ = holder.Close(), waiter.Close() }()
+		held := mustAcquire(t, holder, applock.AcquireRequest{Object: account(1), MaxHold: 6 * time.Hour})
+		go func() { _, _ = waiter.Acquire(t.Context(), anHour(account(1))) }()
+		time.Sleep(10 * time.Second)
+		began := time.Now()
+		for i := range handOffs {
+			held := mustAcquire(t, holder, anHour(nightly))
+			var released time.Time
+			time.AfterFunc(time.Duration(1000+i*77)*time.Millisecond, func() {
+				released = time.Now()
+				_ = held.Release(context.WithoutCancel(t.Context()))
+			})
+			lease := mustAcquire(t, waiter, anHour(nightly))
+			// A poll that is under way when the object is released does not see that, and the peek comes after it.
+			if took := time.Since(released); took > (100+1.2*50+5)*time.Millisecond {
+				t.Errorf("hand-off %d took %s", i, took)
+			}
+			if err := lease.Release(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if most := int64(time.Since(began)/(40*time.Millisecond)) * 2; peeks.Load() > most {
+			t.Errorf("%d peeks in %s, want %d at the most", peeks.Load(), time.Since(began), most)
+		}
+		if err := held.Release(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	})
+}

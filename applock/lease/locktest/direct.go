@@ -558,5 +558,11 @@ func (s subject) requireFirst(programs ...lease.Backend) {
 		if isFree != (i == 0) || isLater != (i > 0) {
 			s.t.Fatalf("Poll tells %+v, want the object to be free, and only later for others: %t", answer, i > 0)
 		}
+		if peeker, ok := program.(lease.Peeker); ok {
+			isFree, isFirst, err := peeker.Peek(s.t.Context(), s.object(1))
+			if !isFree || isFirst != (i == 0) || err != nil {
+				s.t.Fatalf("Peek tells free: %t, first: %t, %v, want free, and first: %t", isFree, isFirst, err, i == 0)
+			}
+		}
 	}
 }

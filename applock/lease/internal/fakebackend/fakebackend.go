@@ -31,7 +31,7 @@ const (
 	Listen     = "listen"
 	Transfer   = "transfer"
 	Pass       = "pass"
-	// Others asks which other programs wait.
+	// Others asks which other programs wait for an object, as a peek does.
 	Others = "others"
 )
 

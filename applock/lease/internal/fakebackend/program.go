@@ -15,7 +15,7 @@ var (
 	_ lease.Poller      = Polled{}
 	_ lease.Poller      = Program{}
 	_ lease.Announcer   = Program{}
-	_ lease.Crowd       = Program{}
+	_ lease.Peeker      = Program{}
 	_ lease.Notifier    = Program{}
 	_ lease.Transferrer = Program{}
 	_ lease.Passer      = Program{}
@@ -111,6 +111,15 @@ func (p Program) Others(ctx context.Context, object applock.Object) (ahead, behi
 		return others, nil
 	})
 	return others[0], others[1], err
+}
+
+// Peek is [lease.Peeker.Peek].
+func (p Program) Peek(ctx context.Context, object applock.Object) (isFree, isFirst bool, err error) {
+	oldest, err := ask(ctx, p.Backend, Call{Operation: Others, Object: object}, func(Fault) (string, error) {
+		isFree = !p.grants[object].ExpiresAt.After(p.now())
+		return p.oldest(object), nil
+	})
+	return isFree && oldest != "", oldest == p.Name, err
 }
 
 // Announce is [lease.Announcer.Announce].

@@ -15,7 +15,7 @@ import (
 )
 
 // Goal: no program starves: each waiter has the object within three fair turns, the time in which each worker has it once; where nobody knows
-// whose turn it is, within six, since chance decides. Method: workers in several programs that hold it again and again, evenly and in one
+// whose turn it is, within twelve, since chance decides. Method: workers in several programs that hold it again and again, evenly and in one
 // program against a single one in another, on a backend that only answers polls and on one that lists waiters.
 func TestFairTurns(t *testing.T) {
 	t.Parallel()
@@ -34,7 +34,9 @@ func TestFairTurns(t *testing.T) {
 						total += number
 					}
 					fair := time.Duration(total) * (holds + time.Millisecond)
-					longest := 6 * fair
+					// By chance a program has each fourth row of two turns, and a worker its turn in the second one. That it has none in the 96 rows of
+					// twelve fair turns happens once in 30,000 million waits; in those of six once in 58,000, of which this test has 640.
+					longest := 12 * fair
 					if messages {
 						longest = 3 * fair
 					}

@@ -2457,7 +2457,7 @@ BEGIN
     DECLARE v_max_rows BIGINT;
     DECLARE v_rows, v_ending, v_moved INTEGER DEFAULT 0;
     DECLARE v_limit INTEGER;
-    DECLARE v_now, v_soon, v_expires_ts TIMESTAMP;
+    DECLARE v_now, v_soon, v_ago, v_expires_ts TIMESTAMP;
 
     SET v_client_id = RTRIM(COALESCE(p_client_id, ''));
     SET v_max_rows = COALESCE(p_max_rows, 1000);
@@ -2471,13 +2471,14 @@ BEGIN
     SET CURRENT LOCK TIMEOUT 1;
     SET v_now = CURRENT TIMESTAMP - CURRENT TIMEZONE;
     SET v_soon = v_now + (30) SECOND;
+    SET v_ago = v_now - (1) SECOND;
     SET v_expires_ts = v_now + (60) SECOND;
 
     -- S1: must one of them be kept listed, and has an object changed hands?
     SELECT
         COUNT(*),
         COALESCE(SUM(CASE WHEN w.expires_ts < v_soon AND (w.until_ts IS NULL OR w.until_ts > w.expires_ts) THEN 1 ELSE 0 END), 0),
-        COALESCE(SUM(CASE WHEN w.holder_id <> COALESCE(l.operator_id, '') THEN 1 ELSE 0 END), 0)
+        COALESCE(SUM(CASE WHEN w.holder_id <> l.operator_id AND l.acquired_ts < v_ago THEN 1 ELSE 0 END), 0)
     INTO v_rows, v_ending, v_moved
     FROM appl_lock_waiter AS w
     LEFT OUTER JOIN appl_lock AS l
@@ -2497,7 +2498,7 @@ BEGIN
             AND (w.until_ts IS NULL OR (w.until_ts > v_now AND w.until_ts > w.expires_ts));
     END IF;
 
-    -- S3: store the new holders.
+    -- S3: store the new holders. While an object goes from hand to hand, polls write nothing.
     IF v_moved > 0 THEN
         UPDATE appl_lock_waiter AS w
         SET holder_id = COALESCE((
@@ -2510,14 +2511,16 @@ BEGIN
         ), '')
         WHERE w.client_id = v_client_id
             AND (w.until_ts IS NULL OR w.until_ts > v_now)
-            AND w.holder_id <> COALESCE((
-                SELECT l.operator_id
+            AND EXISTS (
+                SELECT 1
                 FROM appl_lock AS l
                 WHERE l.object_type = w.object_type
                     AND l.object_id = w.object_id
+                    AND l.operator_id <> w.holder_id
                     AND l.released_ts IS NULL
                     AND l.expires_ts > v_now
-            ), '')
+                    AND l.acquired_ts < v_ago
+            )
         WITH CS;
     END IF;
 

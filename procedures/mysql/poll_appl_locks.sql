@@ -2,7 +2,7 @@
 --
 -- Contract   A row for each object that a waiter of the program still waits for: free objects first, then by the end of their
 --            locks. A lock may be renewed or released meanwhile. The program's waiters stay listed for 30 s or more, with the
---            object's present holder. It is the turn of the program whose waiter has been listed longest.
+--            object's present holder once that has had it for a second. It is the turn of the program whose waiter has been listed longest.
 -- In         p_max_rows: 1..10000, NULL = 1000.
 -- Out        free_in_us: microseconds until the lock ends, 0 when the object is free. first_fl: Y when it is free, and the turn of
 --            this program; otherwise N. Ordered by free_in_us and the key.
@@ -32,16 +32,17 @@ BEGIN
     DECLARE v_holder_id VARCHAR(255);
     DECLARE v_safe_updates BOOLEAN DEFAULT COALESCE(@appl_lock_safe, @@SESSION.sql_safe_updates + 0);
     DECLARE moved CURSOR FOR
-        SELECT w.object_type, w.object_id, w.operator_id, COALESCE(l.operator_id, '')
+        SELECT w.object_type, w.object_id, w.operator_id, l.operator_id
         FROM appl_lock_waiter AS w FORCE INDEX (appl_lock_waiter_client_ix)
-        LEFT JOIN appl_lock AS l FORCE INDEX (PRIMARY)
+        STRAIGHT_JOIN appl_lock AS l FORCE INDEX (PRIMARY)
             ON l.object_type = w.object_type
             AND l.object_id = w.object_id
+            AND l.operator_id <> w.holder_id
             AND l.released_ts IS NULL
             AND l.expires_ts > v_now
+            AND l.acquired_ts < v_now - INTERVAL 1 SECOND
         WHERE w.client_id = p_client_id
-            AND w.expires_ts > v_now
-            AND w.holder_id <> COALESCE(l.operator_id, '');
+            AND w.expires_ts > v_now;
     DECLARE CONTINUE HANDLER FOR NOT FOUND SET v_more = FALSE;
     -- 1422: a function or trigger.
     DECLARE CONTINUE HANDLER FOR 1422 CALL appl_lock_inside();
@@ -86,7 +87,7 @@ BEGIN
         SET w.expires_ts = LEAST(v_expires, COALESCE(w.until_ts, v_expires));
     END IF;
 
-    -- S3: store the new holders of objects that changed hands.
+    -- S3: store the new holders. While an object goes from hand to hand, polls write nothing.
     OPEN moved;
     SET v_more = TRUE;
     FETCH moved INTO v_object_type, v_object_id, v_operator_id, v_holder_id;

@@ -2,7 +2,8 @@
 --
 -- Contract   One row for each object that a waiter of the program still waits for: free objects first, then by the end of their
 --            locks, at most p_max_rows. A lock may be renewed or released meanwhile. It is the turn of the program whose waiter
---            has been listed longest. The program's waiters stay listed for 30 s or more.
+--            has been listed longest. The program's waiters stay listed for 30 s or more, with the object's present holder once that
+--            has had it for a second: while an object goes from hand to hand, polls write nothing.
 -- In         p_client_id 1..64, the waiting program. p_max_rows 1..10000, NULL = 1000. Trailing blanks are
 --            trimmed first.
 -- Out        object_type, object_id, free_in_us (microseconds until the lock ends, 0 when the object is free),
@@ -70,7 +71,7 @@ BEGIN
                 ) THEN 'N'
                 ELSE 'Y'
             END AS first_fl,
-            bool_or(coalesce(l.operator_id::text, '') <> ANY (w.holders)) OVER ()
+            bool_or(l.operator_id::text <> ANY (w.holders) AND l.acquired_ts < v_now - interval '1 second') OVER ()
         FROM (
             SELECT r.object_type, r.object_id, pg_catalog.array_agg(r.holder_id::text) AS holders, min(r.since_ts) AS since_ts
             FROM appl_lock_waiter AS r
@@ -79,7 +80,7 @@ BEGIN
             GROUP BY r.object_type, r.object_id
         ) AS w
         LEFT JOIN LATERAL (
-            SELECT h.operator_id, h.expires_ts
+            SELECT h.operator_id, h.acquired_ts, h.expires_ts
             FROM appl_lock AS h
             WHERE h.object_type::text = w.object_type::text
                 AND h.object_id::text = w.object_id::text
@@ -98,19 +99,20 @@ BEGIN
         UPDATE appl_lock_waiter AS w
         SET holder_id = k.now_id
         FROM (
-            SELECT r.ctid, coalesce(l.operator_id::text, '') AS now_id
+            SELECT r.ctid, l.operator_id AS now_id
             FROM appl_lock_waiter AS r
-            LEFT JOIN LATERAL (
+            CROSS JOIN LATERAL (
                 SELECT h.operator_id
                 FROM appl_lock AS h
                 WHERE h.object_type::text = r.object_type::text
                     AND h.object_id::text = r.object_id::text
                     AND h.released_ts IS NULL
                     AND h.expires_ts > v_now
+                    AND h.acquired_ts < v_now - interval '1 second'
                 LIMIT 1
-            ) AS l ON true
+            ) AS l
             WHERE r.client_id::text = v_client_id
-                AND r.holder_id::text <> coalesce(l.operator_id::text, '')
+                AND r.holder_id::text <> l.operator_id::text
             FOR NO KEY UPDATE OF r SKIP LOCKED
         ) AS k
         WHERE w.ctid = k.ctid;

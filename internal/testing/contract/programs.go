@@ -90,6 +90,40 @@ func waiters(t *testing.T, backend Backend) {
 		purge(3, 0, 1)
 		purge(3, 0, 1)
 	})
+	t.Run("Holders", func(t *testing.T) { pollsNoteHolders(t, backend.New(t)) })
+}
+
+// Goal: a poll notes a new holder once that has had the object for a second, so that polls write nothing while an object goes from hand to
+// hand. Method: a transfer that, by the rows, is still to come, and then long past.
+func pollsNoteHolders(t *testing.T, place Place) {
+	t.Parallel()
+	object := applock.Object{Type: "customer", ID: "1"}
+	mustGet := func(operator string) {
+		request := applock.GetRequest{Object: object, Owner: applock.Owner{Operator: operator}, TTL: 5 * time.Hour}
+		if _, err := place.Client.Get(t.Context(), request); err != nil {
+			t.Fatal(err)
+		}
+	}
+	mustGet("JDOE")
+	mustAwait(t, place, object.ID, "ASMITH")
+	if _, err := place.Client.Release(t.Context(), applock.ReleaseRequest{Key: applock.Key{Object: object, Operator: "JDOE"}}); err != nil {
+		t.Fatal(err)
+	}
+	mustGet("BROWN")
+	for _, step := range []struct {
+		passes time.Duration
+		holder string
+	}{{-time.Hour, "JDOE"}, {time.Hour + 2*time.Second, "BROWN"}} {
+		if err := place.Advance(t.Context(), step.passes); err != nil {
+			t.Fatal(err)
+		}
+		keepWaiters(t, place)
+		var holder string
+		query := "SELECT holder_id FROM " + place.Table + "_waiter"
+		if err := place.SQL.QueryRowContext(t.Context(), query).Scan(&holder); err != nil || holder != step.holder {
+			t.Errorf("after %s: the waiter's holder is %s, %v, want %s", step.passes, holder, err, step.holder)
+		}
+	}
 }
 
 // Goal: waiting, polling and giving up run together without a deadlock or an aborted wait. Method: many at once, each time with waiters

@@ -92,7 +92,7 @@ LEFT JOIN appl_lock_live AS l
 WHERE w.client_id = ?1
     AND (w.until_ts IS NULL OR w.until_ts > t.now_ts)
     AND (
-        w.holder_id <> coalesce(l.operator_id, '')
+        (w.holder_id <> l.operator_id AND l.acquired_ts < t.now_ts - 1000000)
         OR w.expires_ts < min(t.now_ts + 30000000, coalesce(w.until_ts, t.now_ts + 30000000))
     )
 `
@@ -105,8 +105,9 @@ type PollApplLocksDueParams struct {
 //
 // Contract   As procedures/postgres/poll_appl_locks.sql. The driver runs S1, S2 if S1 finds that it is time, and S3.
 // In         The arguments as the facade has checked and trimmed them.
-// Out        S1: whether the listing of a waiter must be extended, or its stored holder is out of date. S3: object_type,
+// Out        S1: whether the listing of a waiter must be extended, or its stored holder is out
 //
+//	of date, the present one having had the object for a second. S3: object_type,
 //	object_id, free_in_us, first_fl, ordered by free_in_us, object_type, object_id.
 //
 // Raises     Nothing of its own; SQLITE_BUSY as the engine has it.

@@ -272,23 +272,24 @@ func (h *hub) rank() Rank {
 	return First
 }
 
-// patience is how long another program may take for its turn, and the number of the last poll.
+// patience is how long another program may take for its turn, and the number of the last poll. On a busy machine the slowest poll of late
+// shows how long that one may need to learn of its turn.
 func (h *hub) patience() (pause time.Duration, poll int) {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
-	return h.leaving(patience), h.way.polled
+	return h.leaving(patience, min(h.way.slowestPoll(), longPause/2)), h.way.polled
 }
 
 // pauseFor is how long an object is left to another program: for least, and until that has polled and asked, if its way is as long as ours.
 func (h *hub) pauseFor(least time.Duration) time.Duration {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
-	return h.leaving(least)
+	return h.leaving(least, h.way.poll())
 }
 
-// leaving is pauseFor with the mutex held.
-func (h *hub) leaving(least time.Duration) time.Duration {
-	return h.varied(least + min(time.Since(h.changed)/pollSlowdown, pollSlowest) + 2*h.way.poll())
+// leaving is pauseFor with the mutex held, where a poll takes that long.
+func (h *hub) leaving(least, poll time.Duration) time.Duration {
+	return h.varied(least + min(time.Since(h.changed)/pollSlowdown, pollSlowest) + 2*poll)
 }
 
 // pause is how long the poller sleeps after a poll.

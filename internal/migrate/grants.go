@@ -102,11 +102,21 @@ func rolesOf(routines []string) []db.Role {
 	return roles
 }
 
-// seesAsOperator reports whether a grantee has the views of an operator, and not the one more of an auditor. On MySQL and MariaDB the views keep
-// their grants when procedures are dropped.
-func seesAsOperator(routines []string) bool {
-	return !slices.ContainsFunc(db.Views(), func(view db.View) bool {
-		return slices.Contains(routines, view.Name) != db.Operator.MaySee(view)
+// seesAsOperator reports whether a grantee has the views of an operator, and not the one more of an auditor, nor an auditor's calls alone. On
+// MySQL and MariaDB the views keep their grants when procedures are dropped.
+func seesAsOperator(names []string) bool {
+	var calls, auditors []string
+	for _, name := range names {
+		if !IsView(name) {
+			calls = append(calls, name)
+		}
+	}
+	for _, routine := range Routines(db.Auditor) {
+		auditors = append(auditors, routine.Name)
+	}
+	callsAsAuditor := len(calls) > 0 && !slices.ContainsFunc(calls, func(name string) bool { return !slices.Contains(auditors, name) })
+	return !callsAsAuditor && !slices.ContainsFunc(db.Views(), func(view db.View) bool {
+		return slices.Contains(names, view.Name) != db.Operator.MaySee(view)
 	})
 }
 

@@ -132,6 +132,25 @@ func newMigrator(t *testing.T, s server, dsn string) string {
 	return name
 }
 
+// Goal: a repair that lacks a right for one thing mends the others, and tells the right. Method: the migrating account repairs an installation
+// without an index and the procedure that is mended behind it.
+func TestRepairGoesOnWithoutARight(t *testing.T) {
+	t.Parallel()
+	onMySQL(t, func(t *testing.T, s server) {
+		dsn := s.newDatabase(t)
+		name := newMigrator(t, s, dsn)
+		migrator := userOf(withUser(t, dsn, name, "0wner"))
+		migrator.must(t, "migrate", "up")
+		s.exec(t, dsn, "DROP INDEX appl_lock_event_object_ix ON appl_lock_event", "DROP PROCEDURE get_appl_lock_row")
+		refused := migrator.run(t, "migrate", "repair")
+		refused.check(t, exitError, "index appl_lock_event_object_ix is missing: ", " on the database, and INDEX to repair an index\n")
+		migrator.must(t, "get", "customer:42", "--operator", "jdoe")
+		s.exec(t, dsn, "GRANT INDEX ON "+databaseOf(t, dsn)+".* TO "+name)
+		migrator.must(t, "migrate", "repair")
+		migrator.must(t, "migrate", "status")
+	})
+}
+
 // Goal: where the account is gone, or lacks rights, with whose rights the procedures run, each is told what concerns it, and one command mends
 // everything: an application is told who mends it, and not that its password is wrong, as servers word it for a view; an administrator which
 // account that was; a plain account, which may migrate and no more, becomes the owner, unless the application would lose rights that it

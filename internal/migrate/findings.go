@@ -1,6 +1,7 @@
 package migrate
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -375,19 +376,21 @@ func Repair(ctx context.Context, target Target) (mended, left []Finding, err err
 }
 
 func repair(ctx context.Context, target Target, conn *sql.Conn, steps []Migration) (mended, left []Finding, err error) {
+	var refused error
 	for range repairRounds {
 		left, err = inspect(ctx, target, conn, steps)
 		if err != nil {
 			return mended, nil, err
 		}
-		done, err := mend(ctx, target, conn, left)
+		var done []Finding
+		done, refused = mend(ctx, target, conn, left)
 		mended = append(mended, done...)
-		if err != nil || len(done) == 0 {
-			return without(mended, left), left, err
+		if len(done) == 0 {
+			return without(mended, left), left, refused
 		}
 	}
 	left, err = inspect(ctx, target, conn, steps)
-	return without(mended, left), left, err
+	return without(mended, left), left, cmp.Or(err, refused)
 }
 
 // without drops findings that are still left: PostgreSQL only warns where a REVOKE has no effect.
@@ -397,19 +400,24 @@ func without(mended, left []Finding) []Finding {
 	})
 }
 
-// mend mends what can be mended, and returns it.
-func mend(ctx context.Context, target Target, conn *sql.Conn, findings []Finding) (done []Finding, err error) {
+// mend mends what can be mended, and returns it. A missing right for one finding does not keep it from the others: its first error is returned.
+func mend(ctx context.Context, target Target, conn *sql.Conn, findings []Finding) (done []Finding, refused error) {
 	for _, finding := range findings {
 		if len(finding.Mend) == 0 {
 			continue
 		}
 		mend := func(client Client) error { return Execute(ctx, client, finding.Mend...) }
 		if err := InTx(ctx, conn, mend); err != nil {
-			return done, fmt.Errorf("%s %s: %w", finding.Name, finding.Problem, target.Interpret(ctx, err))
+			failed := fmt.Errorf("%s %s: %w", finding.Name, finding.Problem, target.Interpret(ctx, err))
+			if db.KindOf(failed) != db.KindPrivilege {
+				return done, failed
+			}
+			refused = cmp.Or(refused, failed)
+			continue
 		}
 		done = append(done, finding)
 	}
-	return done, nil
+	return done, refused
 }
 
 // ErrNotInstalled means that there is no table yet.

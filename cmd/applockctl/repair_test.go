@@ -120,6 +120,14 @@ func TestMigratingWhatBelongsToAnother(t *testing.T) {
 	obeySQL(t, func(statement string) { s.exec(t, dsn, statement) }, stranger.stderr,
 		"schema %[1]s belongs to %[2]s: do this as that account, or mend it with the SQL: ALTER SCHEMA %[1]s OWNER TO %[3]s")
 	userOf(migrator).must(t, "migrate", "up")
+	userOf(migrator).must(t, "migrate", "goto", "0") // leaves its schema and the table of the steps
+	left := userOf(dsn).run(t, "migrate", "up").stderr
+	if strings.Count(left, "\n") != 1 || !strings.HasSuffix(left, "; mend it with: applockctl migrate repair\n") {
+		t.Errorf("in what the migrator has left, the superuser's migration says %s", left)
+	}
+	repaired := userOf(dsn).run(t, "migrate", "repair")
+	obey(t, userOf(dsn), strings.ReplaceAll(repaired.stderr, "NAME", name), "mend it with: ...")
+	userOf(migrator).must(t, "migrate", "status")
 }
 
 // newMigrator returns an account with the password 0wner and the rights of docs/dba.md, which may migrate and no more.

@@ -45,7 +45,7 @@ const creators = `SELECT coalesce(r.rolname, 'everybody (PUBLIC)'),
 		AND r.rolname IS DISTINCT FROM $2::text`
 
 // strangers returns what others than the owner of the installation, superusers and extensions have in the schema, except our own objects by
-// their names in $3, and the statement that removes it.
+// their names in $3 and what is a part of another object, and the statement that removes it.
 const strangers = `SELECT pg_get_userbyid(o.owner), i.type || ' ' || i.identity
 	FROM (
 		SELECT 'pg_proc'::regclass AS catalogue, p.oid, p.proowner AS owner, p.proname AS name FROM pg_proc AS p WHERE p.pronamespace = to_regnamespace($1)
@@ -61,7 +61,7 @@ const strangers = `SELECT pg_get_userbyid(o.owner), i.type || ' ' || i.identity
 	JOIN pg_roles AS r ON r.oid = o.owner AND NOT r.rolsuper
 	CROSS JOIN LATERAL pg_identify_object(o.catalogue, o.oid, 0) AS i
 	WHERE pg_get_userbyid(o.owner) <> $2 AND o.name::text <> ALL (string_to_array($3, ' '))
-		AND NOT EXISTS (SELECT FROM pg_depend AS d WHERE d.classid = o.catalogue AND d.objid = o.oid AND d.deptype = 'e')`
+		AND NOT EXISTS (SELECT FROM pg_depend AS d WHERE d.classid = o.catalogue AND d.objid = o.oid AND d.deptype IN ('e', 'i'))`
 
 // ofOthers returns the parts of an installation whose owner's rights the session does not have.
 const ofOthers = `SELECT pg_get_userbyid(n.nspowner), 'schema' FROM pg_namespace AS n
@@ -101,6 +101,10 @@ func (s site) repair() string {
 // inspectOwners finds superusers that own routines of the schema, another owner of the schema, who may drop it and replace what is in it, and,
 // if an owner was named, of its types. A plain owner may replace them: a repair gives it our objects, and leaves other routines to people.
 func (s site) inspectOwners(ctx context.Context, client migrate.Client, owner string, named bool) ([]migrate.Finding, error) {
+	plain, err := migrate.Value[bool](ctx, client, "SELECT EXISTS (SELECT FROM pg_roles WHERE rolname = $1 AND NOT rolsuper)", owner)
+	if err != nil {
+		return nil, err
+	}
 	var findings []migrate.Finding
 	to := " OWNER TO " + pgx.Identifier{owner}.Sanitize()
 	others, err := s.owned(ctx, client, beside, named)
@@ -108,7 +112,7 @@ func (s site) inspectOwners(ctx context.Context, client migrate.Client, owner st
 		return nil, err
 	}
 	for _, other := range others {
-		if other.account == owner {
+		if other.account == owner || !plain && !named { // a superuser is to give the installation away, and not to get the schema
 			continue
 		}
 		finding := migrate.Finding{
@@ -120,10 +124,6 @@ func (s site) inspectOwners(ctx context.Context, client migrate.Client, owner st
 			finding.Statement = "ALTER " + strings.Replace(other.thing, "schema", "SCHEMA", 1) + to
 		}
 		findings = append(findings, finding)
-	}
-	plain, err := migrate.Value[bool](ctx, client, "SELECT EXISTS (SELECT FROM pg_roles WHERE rolname = $1 AND NOT rolsuper)", owner)
-	if err != nil {
-		return nil, err
 	}
 	routines, err := s.owned(ctx, client, superusers)
 	owned := map[string][]string{}

@@ -247,7 +247,7 @@ func TestUpGoesOnWithTheRightsThatAreTold(t *testing.T) {
 		migrator := userOf(withUser(t, dsn, name, "secret"))
 		got := migrator.run(t, "migrate", "up")
 		got.check(t, exitError, "00002_procedures.sql: ", "; then run it again\n")
-		_, told, _ := strings.Cut(got.stderr, "the account that migrates needs ")
+		_, told, _ := strings.Cut(got.stderr, "the account that migrates, which needs ")
 		told, _, _ = strings.Cut(told, " on the database")
 		s.exec(t, dsn, "GRANT "+strings.Replace(told, " and ", ", ", 1)+" ON "+databaseOf(t, dsn)+".* TO "+name)
 		migrator.must(t, "migrate", "up")

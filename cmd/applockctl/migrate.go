@@ -167,10 +167,11 @@ const plainOwner = "create an account NAME that can migrate and no more"
 // newOwner is the command that gives all objects to another account.
 func (a *app) newOwner() string { return a.commandLine("migrate", "repair", "--owner", "NAME") }
 
-// damages reports whether a finding is damage. An owner with too many rights is a finding, but hinders nothing. Another owner of the schema
-// can replace what is in it.
+// damages reports whether a finding is damage. An owner with too many rights is a finding, but hinders nothing. One with too few hinders every
+// call, and another owner of the schema can replace what is in it.
 func damages(finding migrate.Finding) bool {
-	return finding.Part != migrate.PartOwners || finding.Repairable || strings.HasPrefix(finding.Name, "schema ")
+	return finding.Part != migrate.PartOwners || finding.Repairable ||
+		strings.HasPrefix(finding.Problem, "lacks ") || strings.HasPrefix(finding.Name, "schema ")
 }
 
 // mending returns the command that mends a finding; empty if there is none.

@@ -278,7 +278,7 @@ func TestHeavyRightsOfTheMigrator(t *testing.T) {
 		dsn := s.newDatabase(t)
 		want := "; the account that migrates owns what it has installed, and needs CREATE on the database to install"
 		if s.isMySQL() {
-			want = "; the account that migrates needs SELECT, INSERT, UPDATE, DELETE, CREATE, DROP, CREATE VIEW, SHOW VIEW, CREATE ROUTINE, ALTER ROUTINE and EXECUTE"
+			want = "; do this as the account that migrates, which needs SELECT, INSERT, UPDATE, DELETE, CREATE, DROP, CREATE VIEW, SHOW VIEW, CREATE ROUTINE, ALTER ROUTINE and EXECUTE"
 		}
 		name := s.newUser(t, dsn, "n0body")
 		theirs := userOf(withUser(t, dsn, name, "n0body"))

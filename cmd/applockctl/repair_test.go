@@ -214,6 +214,7 @@ func TestHeavyOwnerIsGone(t *testing.T) {
 		s.exec(t, dsn, "REVOKE ALL ON "+databaseOf(t, dsn)+".* FROM "+owner)
 		refused := operator.run(t, "get", "customer:43", "--operator", "jdoe")
 		refused.check(t, exitError, "1370")
+		root.run(t, "list").check(t, exitError, "is damaged: account "+owner+"@% lacks privileges", statement)
 		for _, args := range []string{"migrate status", "migrate repair"} {
 			root.run(t, strings.Fields(args)...).check(t, exitNo, "account "+owner+"@%",
 				"lacks privileges on the database that procedures and views need, since they run with its rights: SELECT", statement)

@@ -69,7 +69,7 @@ func All() []Dialect {
 			Name: "mysql", Alias: "mariadb",
 			Migrations: mysql.Migrations, Target: mysql.Target, Script: mysql.Script, Grants: mysql.Grants, Revokes: mysql.Revokes,
 			Guards: &Guards{Names: mysql.Names, Up: mysql.Guard, Down: mysql.Unguard},
-			Rights: "the account that migrates needs SELECT, INSERT, UPDATE, DELETE, CREATE, DROP, CREATE VIEW, SHOW VIEW," +
+			Rights: "do this as the account that migrates, which needs SELECT, INSERT, UPDATE, DELETE, CREATE, DROP, CREATE VIEW, SHOW VIEW," +
 				" CREATE ROUTINE, ALTER ROUTINE and EXECUTE on the database, and INDEX to repair an index",
 			Granter: "the account that grants needs GRANT OPTION, as administrators have; the account that migrates does not",
 		},

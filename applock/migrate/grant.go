@@ -75,7 +75,7 @@ func missingAccount(argument, name string, err error) error {
 	if db.KindOf(err) != db.KindNoAccount {
 		return err
 	}
-	return invalid(argument, "is no account of this server: %q; create it first", name)
+	return invalid(argument, "is no account of this server: %q; create it first, or name it as the server does: case counts, and on MySQL and MariaDB NAME is NAME@%%", name)
 }
 
 // GrantScriptRequest selects the grants of GrantScript.

@@ -36,7 +36,7 @@ func Revoke(ctx context.Context, client *applock.Client, request RevokeRequest) 
 			return err
 		}
 		if dialect.Revokes == nil {
-			return invalid("Dialect", "%s is not one that rights are revoked on: SQLite has none, and on Db2 the administrator revokes", dialect.Name)
+			return invalid("client", "is of %s, which has no rights to revoke here: SQLite has none, and on Db2 the administrator revokes", dialect.Name)
 		}
 		rights, err := target.Rights(ctx)
 		if err != nil {

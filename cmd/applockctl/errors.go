@@ -143,7 +143,7 @@ func inFlags(err error) string {
 		"Fence": "--fence", "ExpectedFence": "--fence", "Permits": "--permits", "New": "--new", "Batch": "--batch",
 		"TTL": "--ttl", "DefaultTTL": "--default-ttl", "LongestTTL": "--longest-ttl", "MaxHold": "--max-hold", "Wait": "--wait", "MaxWait": "--wait",
 		"Since": "--since", "After": "--after", "OlderThan": "--older-than", "ExpiresWithin": "--expires-within", "YieldAfter": "--yield-after",
-		"HistoryLevel": "--history", "Role": "--as", "Table": "--table", "IDColumn": "--id-column",
+		"HistoryLevel": "--history", "Role": "--as", "Owner": "--owner", "Table": "--table", "IDColumn": "--id-column",
 		"dsn": "the DSN", "client": "the DSN", "Schema": "--schema", "Dialect": "--dialect", "Platform": "--platform", "Version": "VERSION",
 	}[invalid.Argument]
 	if flag == "" {

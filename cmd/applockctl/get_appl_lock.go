@@ -16,7 +16,7 @@ func (a *app) getCommand() *cobra.Command {
 	var permits int
 	command := &cobra.Command{
 		Use:   "get OBJECT --operator O [--department D] [--ttl 7d] [--wait 30s] [--new | --permits N]",
-		Short: "Get or renew the lock on an object",
+		Short: "Get or renew the lock on an object", SuggestFor: []string{"lock"},
 		Long: `Gets the lock on an object for an operator, or renews it if the operator holds it already. An expired lock
 is no lock. Without --department or --ttl a renewal keeps the department or the ttl of the lock; a new lock
 then has no department, or lasts 7d.

@@ -53,7 +53,7 @@ func TestGrantToNobody(t *testing.T) {
 	t.Parallel()
 	onServers(t, func(t *testing.T, s server) {
 		u := userOf(s.lentDatabase(t))
-		u.run(t, "grant", "--to", "nobody_of_that_name", "--as", "operator").check(t, exitUsage, `--to is no account of this server: "nobody_of_that_name"; create it first`)
+		u.run(t, "grant", "--to", "nobody_of_that_name", "--as", "operator").check(t, exitUsage, `--to is no account of this server: "nobody_of_that_name"; create it first, or name it as the server does: `)
 		u.run(t, "revoke", "--from", "nobody_of_that_name").check(t, exitUsage, `--from is no account of this server: "nobody_of_that_name"; `)
 	})
 }
@@ -83,7 +83,7 @@ func TestRevoke(t *testing.T) {
 		}
 		userOf(withUser(t, dsn, stayer, "secret")).must(t, "get", "customer:42", "--operator", "jdoe")
 	})
-	sqliteUser(t).run(t, "revoke", "--from", "jdoe").check(t, exitUsage, "SQLite has none")
+	sqliteUser(t).run(t, "revoke", "--from", "jdoe").check(t, exitUsage, "revoke: the DSN is of sqlite, ")
 }
 
 // Goal: GRANTED and REVOKED are told only if the rights are as they say; if not, nothing was changed, and the SQL that is told mends it. Method:

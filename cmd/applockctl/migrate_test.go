@@ -267,7 +267,7 @@ func TestRepairBeforeTheInstallation(t *testing.T) {
 // Goal: who names an owner where there are none is told so. Method: an installation in a file.
 func TestFilesHaveNoOwner(t *testing.T) {
 	t.Parallel()
-	sqliteUser(t).run(t, "migrate", "repair", "--owner", "applock_dba").check(t, exitUsage, "is for PostgreSQL, MySQL and MariaDB only")
+	sqliteUser(t).run(t, "migrate", "repair", "--owner", "applock_dba").check(t, exitUsage, "migrate repair: --owner is for PostgreSQL, MySQL and MariaDB only")
 }
 
 // Goal: who lacks the rights to migrate is told which they are. Method: a user who has none on the table of the steps,

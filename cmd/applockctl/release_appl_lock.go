@@ -15,7 +15,7 @@ func (a *app) releaseCommand() *cobra.Command {
 	var flags allFlags
 	command := &cobra.Command{
 		Use:   "release OBJECT... | --all [--type T] [--dry-run] --operator O [--fence N] [--by O --reason R]",
-		Short: "Release the lock on objects",
+		Short: "Release the lock on objects", SuggestFor: []string{"unlock"},
 		Long: `Ends the operator's lock on an object. With --fence only this grant is ended. A program should always give
 the fence: after an expiry the same operator name may have another grant.
 

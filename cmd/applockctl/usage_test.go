@@ -18,6 +18,8 @@ func TestUsageErrors(t *testing.T) {
 		{"gett", "applockctl: unknown command \"gett\" for \"applockctl\"\nDid you mean this? get\nRun 'applockctl --help' for usage.\n"},
 		{"gett customer:42 --operator o", "applockctl: unknown command \"gett\" for \"applockctl\"\nDid you mean this? get\n"},
 		{"relase", "\nDid you mean this? release\n"},
+		{"lock customer:42", "\nDid you mean this? get\n"},
+		{"unlock customer:42", "\nDid you mean this? release\n"},
 		{"mcp --help", "applockctl: unknown command \"mcp\" for \"applockctl\"\nRun "},
 		{"migrate donw --help", "applockctl: migrate: unknown command \"donw\" for \"applockctl migrate\"\nDid you mean this? down\n"},
 		{"xyzzy", "applockctl: unknown command \"xyzzy\" for \"applockctl\"\nRun "},

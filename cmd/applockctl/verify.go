@@ -159,6 +159,8 @@ type verifier struct {
 	product string
 	// installed is true if the schema is there, readOnly if the server accepts no changes.
 	installed, readOnly bool
+	// incomplete is true if a routine or a view is missing.
+	incomplete bool
 	// stepsHidden is true if the account may not read which steps are applied.
 	stepsHidden bool
 	// missing lists the incomplete roles. blind is true if the account may not read them.
@@ -244,6 +246,9 @@ func (v *verifier) status(ctx context.Context) error {
 		v.note("schema", "not compared: the schema has steps that this program does not know; run verify with a newer program")
 		return nil
 	}
+	v.incomplete = slices.ContainsFunc(status.Findings, func(f migrate.Finding) bool {
+		return f.Problem == "is missing" && (f.Part == migrate.PartRoutines || f.Part == migrate.PartViews)
+	})
 	v.findings(status.Findings)
 	for _, part := range parts() {
 		if !slices.ContainsFunc(status.Findings, func(f migrate.Finding) bool { return f.Part == part }) {
@@ -440,6 +445,9 @@ func (v *verifier) round(ctx context.Context) error {
 		return nil
 	case v.readOnly:
 		v.note("round", "not played: the server takes no changes")
+		return nil
+	case v.incomplete:
+		v.note("round", "not played: first mend what is missing")
 		return nil
 	}
 	v.session.pause() // each call in the round has its own limit

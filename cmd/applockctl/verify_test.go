@@ -221,6 +221,22 @@ func testVerifyHealthy(t *testing.T, b binary) {
 	})
 }
 
+// Goal: of a view or a routine that is missing, verify gives one advice, and it is right. Method: a view is dropped, which the round reads.
+func TestVerifyGivesOneAdvice(t *testing.T) {
+	t.Parallel()
+	onEveryProduct(t, func(t *testing.T, u user, exec func(...string)) {
+		u.must(t, "migrate", "up")
+		exec("DROP VIEW appl_lock_live")
+		got := u.run(t, "verify")
+		if got.code != exitNo || strings.Count(got.stdout, "mend it with") != 1 || strings.Contains(got.stdout, "migrate up") ||
+			!strings.Contains(got.stdout, "NOTE     round       not played: first mend what is missing\n") {
+			t.Errorf("exit code %d: %s%s", got.code, got.stdout, got.stderr)
+		}
+		obey(t, u, got.stdout, "mend it with: ...")
+		u.must(t, "migrate", "status")
+	})
+}
+
 // roundPlayed is the line of a round with all scenarios.
 var roundPlayed = regexp.MustCompile(`OK       round       \d{3} steps played, with the answers that they should have`)
 

@@ -8,7 +8,7 @@ import (
 )
 
 // Policies returns all policies in the order of the types, or that of one type if objectType is not empty. It writes nothing and never
-// waits. It needs the role supervisor, auditor or administrator.
+// waits. Every role but janitor may call it.
 func (c *Client) Policies(ctx context.Context, objectType string) (policies []Policy, err error) {
 	defer begin(&err, "list policies: %w")
 	var params db.ApplLockPoliciesParams

@@ -37,11 +37,10 @@ func (a *app) policyListCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "list [--type T]",
 		Short: "List the policies",
-		Long: `Lists the policies in the order of the types. A type that is not listed has no policy. An empty time is the
-default: 7 days for a new lock, and 3650 days at most.
+		Long: `Lists the policies in the order of the types. A type that is not listed has no policy. A time that is
+not set is the default: 7 days for a new lock, and 3650 days at most.
 
-With --output json each policy is an object on a line of its own. The command needs the role supervisor,
-auditor or administrator.`,
+With --output json each policy is an object on a line of its own. Every role but janitor may list policies.`,
 		Example: `  applockctl policy list
   applockctl policy list --type customer --output json`,
 		RunE: a.calls("policy list", func(ctx context.Context, s session) error {

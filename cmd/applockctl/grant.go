@@ -35,10 +35,10 @@ func (a *app) grantCommand() *cobra.Command {
 		Long: `Grants a database user or role the rights to call the procedures: an operator locks, looks and releases; a
 supervisor also hands locks over and takes them; an auditor only reads; the janitor purges; an administrator
 sets policies. No role needs a right on the tables. NAME must exist. On MySQL and MariaDB it may be
-NAME@HOST; on Db2 it is a role.
+NAME@HOST, and is NAME@% without a host; on Db2 it is a role.
 
-Run it as the owner of the procedures, and again after an upgrade with new operations: "migrate up" and
-"migrate status" name the accounts that lack them.
+Run it as the owner of the procedures, on MySQL and MariaDB as an administrator, and again after an upgrade
+with new operations: "migrate up" and "migrate status" name the accounts that lack them.
 
 It fails if the role does not have all rights afterwards, and names the owner who can grant them. With
 --print it prints the SQL, to read and run by hand, and does not connect. PostgreSQL itself only warns where

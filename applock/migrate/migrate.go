@@ -461,6 +461,9 @@ func way(d dialects.Dialect, request ScriptRequest) (migrate.Way, error) {
 	if request.Down && way.To >= way.From {
 		return way, invalid("To", "must be less than %d on the way down", way.From)
 	}
+	if !request.Down && way.From == newest {
+		return way, invalid("From", "%d is the newest step: a database that has it needs no script", newest)
+	}
 	if !request.Down && way.To <= way.From {
 		return way, invalid("To", "must be greater than %d on the way up", way.From)
 	}

@@ -148,7 +148,7 @@ func TestScriptRefusesOtherWays(t *testing.T) {
 	for want, request := range map[string]migrate.ScriptRequest{
 		"From must lie between 0 and 2":           {From: 3, Down: true},
 		"To must lie between 0 and 2":             {To: 3},
-		"To must be greater than 2 on the way up": {From: 2},
+		"From 2 is the newest step: a database t": {From: 2},
 		"To must be greater than 1 on the way up": {From: 1, To: 1},
 		"To must be less than 1 on the way down":  {From: 1, To: 2, Down: true},
 		"From must lie between 0 and 2 ":          {From: -1},

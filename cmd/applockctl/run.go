@@ -174,7 +174,7 @@ func (a *app) runJob(ctx context.Context, text string, j job) error {
 		case ctx.Err() == nil && errors.As(err, &held):
 			return a.conflict(operation, held, j)
 		case err != nil:
-			return err
+			return fmt.Errorf("%s: %w", operation, err)
 		}
 		s.pause() // the command's own time is not limited
 		return a.supervise(context.WithoutCancel(ctx), operation, lease, j, signals)

@@ -185,9 +185,9 @@ func TestNoServer(t *testing.T) {
 		"mysql://jdoe:Zq7xSecret@127.0.0.1:1/crm", "mysql://jdoe:Zq7xSecret@nothing.invalid/crm",
 		"jdoe:Zq7xSecret@tcp(127.0.0.1:1)/crm", "jdoe:Zq7xSecret@unix(/no/such/socket)/crm",
 	} {
-		for _, args := range []string{"get customer:42 --operator jdoe", "migrate status", "migrate up", "version", "list", "demo", "grant --to cron --as janitor"} {
+		for _, args := range []string{"get customer:42 --operator jdoe", "migrate status", "migrate up", "version", "list", "demo", "grant --to cron --as janitor", "verify", "run job:x -- true"} {
 			got := userOf(dsn).run(t, strings.Fields(args)...)
-			got.check(t, exitError, "cannot reach the database, check that it runs and that its address is right")
+			got.check(t, exitError, "applockctl: "+strings.Fields(args)[0], "cannot reach the database, check that it runs and that its address is right")
 			checkHidden(t, got)
 			for _, reason := range []string{"connection refused", "no such host", "no such file or directory"} {
 				if told := strings.Count(got.stderr, reason); told > 1 {

@@ -81,7 +81,7 @@ changes nothing else. On a read-only server it does not play. Db2 has only a par
 func (v *verifier) run(ctx context.Context, s session) error {
 	v.session = s
 	if err := v.connection(ctx); err != nil {
-		return err
+		return fmt.Errorf("verify: %w", err)
 	}
 	for _, check := range v.checks() {
 		s.restart()

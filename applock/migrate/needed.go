@@ -24,8 +24,8 @@ type NeededGrant struct {
 	Reason error
 }
 
-// Needed returns what a refused call lacked. The operation is a verb such as get, transfer or list. It returns false for other errors, for
-// calls that no role has, and where the database does not tell the account, as SQLite, which has none.
+// Needed returns what a refused call lacked. The operation is a verb such as get, transfer or list, or an operation's whole name. It returns
+// false for other errors, for calls that no role has, and where the database does not tell the account, as SQLite, which has none.
 func Needed(ctx context.Context, client *applock.Client, operation string, refusal error) (NeededGrant, bool) {
 	var refused *db.Error
 	if !errors.Is(refusal, applock.ErrPrivilege) || !errors.As(refusal, &refused) {
@@ -56,7 +56,7 @@ func roleFor(operation, text string) db.Role {
 	if operation == "list" {
 		names = append(names, "appl_lock_live")
 	}
-	for _, name := range append(names, operation+"_appl_lock", operation+"_appl_locks", "appl_lock_"+operation) {
+	for _, name := range append(names, operation, operation+"_appl_lock", operation+"_appl_locks", "appl_lock_"+operation) {
 		if role := db.RoleWith(name); role != "" {
 			return role
 		}

@@ -167,6 +167,23 @@ func TestAdviceWorks(t *testing.T) {
 	})
 }
 
+// Goal: who has no right at all, not even to the schema, is told the least role for each command, also for one that no operation has its name
+// from. Method: commands of an account without a grant, on PostgreSQL, whose error names the schema alone.
+func TestNoRightNamesTheLeastRole(t *testing.T) {
+	t.Parallel()
+	dsn := postgresServer.installedDatabase(t)
+	name := postgresServer.newUser(t, dsn, "secret")
+	program := userOf(withUser(t, dsn, name, "secret"))
+	for command, role := range map[string]string{
+		"run job:nightly -- true": "operator", "get job:nightly --operator a --permits 2": "operator", "release --all --operator a --by b --reason ill": "operator",
+		"list": "auditor", "list --waiting": "auditor", "stats": "auditor", "watch --output json": "auditor", "policy list": "auditor",
+		"policy set job --default-ttl 1h --by boss": "administrator", "policy drop job --by boss": "administrator",
+		"purge": "janitor", "purge-history --older-than 500d": "administrator", "take job:nightly --operator a --reason ill": "supervisor",
+	} {
+		program.run(t, strings.Fields(command)...).check(t, exitError, "permission denied for schema applock", " with: applockctl grant --to "+name+" --as "+role+": ")
+	}
+}
+
 // Goal: the same for a file. Method: each situation, and the command that leads out of it.
 func TestAdviceOnAFileWorks(t *testing.T) { //nolint:paralleltest // it changes the directory
 	t.Chdir(t.TempDir())

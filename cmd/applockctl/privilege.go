@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -14,10 +15,17 @@ import (
 // explainPrivilege adds the command that grants what an account may not do, or says that the owner of the procedures lacks a right. Only a
 // command of a role has a grant; others keep their error.
 func (a *app) explainPrivilege(ctx context.Context, operation string, s session, err error) error {
-	verb, _, _ := strings.Cut(operation, " ")
+	verb, object, _ := strings.Cut(operation, " ")
 	if slices.Contains([]string{"migrate", "grant", "revoke", "verify", "guard", "ping"}, verb) {
 		return err
 	}
+	if verb == "policy" {
+		verb += " " + object
+	}
+	verb = cmp.Or(map[string]string{ // of commands with a name of their own
+		"run": "get", "watch": "list", "purge-history": "purge_appl_lock_history",
+		"policy set": "set_appl_lock_policy", "policy drop": "drop_appl_lock_policy", "policy list": "policies",
+	}[verb], verb)
 	needed, isKnown := migrate.Needed(ctx, s.Client, verb, err)
 	switch {
 	case !isKnown:

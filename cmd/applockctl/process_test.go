@@ -190,7 +190,7 @@ func testProcessCron(t *testing.T, b binary) {
 
 	file := filepath.Join(t.TempDir(), "dsn")
 	secret := []string{"APPLOCK_DSN_FILE=" + file}
-	if err := os.WriteFile(file, []byte("sqlite:"+filepath.Join(b.directory, "applock.db")+" \r\na comment\n"), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte("\ufeffsqlite:"+filepath.Join(b.directory, "applock.db")+" \r\na comment\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	for _, args := range []string{"migrate up", "get job:nightly --operator host:1", "purge --older-than 30d", "version"} {

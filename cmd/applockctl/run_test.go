@@ -302,6 +302,16 @@ func testRunLost(t *testing.T, b binary) {
 	nightlyOf(t, u).check(t, "FREE")
 }
 
+// Goal: a run whose database file is replaced, as by a restore, does not go on beside one that begins in the new file. Method: another installation's
+// file in its place; the next renewal does not find the lock.
+func testRunFileReplaced(t *testing.T, b binary) {
+	b, u := runBinary(t, b)
+	r := b.begin(t, stubborn, "--ttl", "12s", "--grace", "1s")
+	replaceFile(t, u, sqliteUser(t))
+	r.end(t, exitLost, "applockctl: run job:nightly: lock lost: not held; killing the command")
+	b.begin(t, "true").end(t, exitYes)
+}
+
 // Goal: when this program is killed nothing goes on for long: Linux kills the command, the lock ends by itself, and who comes next
 // has a greater fence. Method: SIGKILL, and a run that waits.
 func testRunKilled(t *testing.T, b binary) {

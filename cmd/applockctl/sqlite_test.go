@@ -111,6 +111,46 @@ func TestFileThatCannotBeUsed(t *testing.T) {
 	userOf("sqlite:"+junk).run(t, "migrate", "up").check(t, exitError, "applockctl: migrate up: ")
 }
 
+// Goal: on a file that may not be written reads answer, each change says what it needs, and verify is red; all say so where the directory may not be
+// written either. Method: the rights of both, and processes without root's capability to pass them over.
+func testProcessUnwritableFile(t *testing.T, b binary) {
+	b, u := runBinary(t, b)
+	u.must(t, "get", "customer:42", "--operator", "jdoe")
+	addFreeRows(t, u, 1)
+	if os.Geteuid() == 0 {
+		script := filepath.Join(t.TempDir(), "without-capability")
+		text := "#!/bin/sh\nexec setpriv --bounding-set=-dac_override,-dac_read_search " + b.path + ` "$@"`
+		if err := os.WriteFile(script, []byte(text), 0o700); err != nil { //nolint:gosec // the test runs it
+			t.Fatal(err)
+		}
+		b.path = script
+	}
+	const text = "the file cannot be written: give this account write permission on it and on its directory, which readers need, too: "
+	for _, mode := range []os.FileMode{0o755, 0o555} {
+		file := pathOf(b.dsn)
+		_, _ = os.Remove(file+"-wal"), os.Remove(file+"-shm") // which readers leave, and then read without making any
+		if err := errors.Join(os.Chmod(file, 0o444), os.Chmod(b.directory, mode)); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = os.Chmod(b.directory, 0o755) }) //nolint:gosec // as it was
+		for _, change := range []string{
+			"get customer:42 --operator jdoe", "release customer:42 --operator jdoe", "run job:nightly -- true", "purge --older-than 1s", "migrate down --force",
+		} {
+			b.run(t.Context(), strings.Fields(change)...).check(t, exitError, text)
+		}
+		code, says := exitYes, []string(nil)
+		if mode != 0o755 {
+			code, says = exitError, []string{text}
+		}
+		for _, read := range []string{"list", "inquire customer:42", "history", "stats", "migrate status", "migrate up", "ping"} {
+			b.run(t.Context(), strings.Fields(read)...).check(t, code, says...)
+		}
+		if got := b.run(t.Context(), "verify", "--look-only"); got.code == exitYes || !strings.Contains(got.stdout+got.stderr, text) {
+			t.Errorf("exit code %d: %s%s", got.code, got.stdout, got.stderr)
+		}
+	}
+}
+
 func TestWhichDatabase(t *testing.T) {
 	t.Parallel()
 	byEnvironment := sqliteUser(t)
@@ -180,6 +220,19 @@ func checkOneGranted(t *testing.T, results []result) {
 	}
 }
 
+// replaceFile moves a user's database file to the place of another one's.
+func replaceFile(t *testing.T, former, next user) {
+	t.Helper()
+	for _, suffix := range []string{"", "-wal", "-shm"} {
+		old := pathOf(former.getenv(dsnVariable)) + suffix
+		for _, err := range []error{os.Remove(old), os.Rename(pathOf(next.getenv(dsnVariable))+suffix, old)} {
+			if err != nil && !errors.Is(err, fs.ErrNotExist) {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
 // Goal: while a program runs, a file that is put in the place of the database is the database: two programs hold no lock in two files. Method: a file
 // that is replaced between two calls of one client, by one in which another operator holds the lock.
 func TestReplacedFileIsRead(t *testing.T) {
@@ -191,14 +244,7 @@ func TestReplacedFileIsRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	other.must(t, "get", "job:1", "--operator", "B")
-	for _, suffix := range []string{"", "-wal", "-shm"} {
-		if err := os.Remove(pathOf(mine.getenv(dsnVariable)) + suffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			t.Fatal(err)
-		}
-		if err := os.Rename(pathOf(other.getenv(dsnVariable))+suffix, pathOf(mine.getenv(dsnVariable))+suffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			t.Fatal(err)
-		}
-	}
+	replaceFile(t, mine, other)
 	_, err := client.Get(t.Context(), applock.GetRequest{Object: object, Owner: applock.Owner{Operator: "A"}})
 	var held *applock.HeldError
 	if !errors.As(err, &held) || held.Holder.Owner.Operator != "B" {

@@ -132,7 +132,7 @@ func productOf(answer error) string {
 
 // The reasons of SQLite's errors, which are not those of a server.
 var (
-	ErrFileRights = errors.New("the file cannot be written: give this account write permission on it and on its directory; readers need it, too")
+	ErrFileRights = errors.New("the file cannot be written: give this account write permission on it and on its directory, which readers need, too")
 	ErrFileBusy   = errors.New("other processes keep writing to the file, which takes one writer at a time: try again")
 )
 

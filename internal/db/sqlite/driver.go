@@ -193,7 +193,7 @@ func (d *Driver) create(ctx context.Context) error {
 		return err
 	}
 	if err = errors.Join(handle.PingContext(ctx), handle.Close()); err != nil {
-		return &db.Error{Kind: d.kindOf(ctx, err), Err: err} // the caller knows that the file is missing
+		return ofFile(d.kindOf(ctx, err), err) // the caller knows that the file is missing
 	}
 	return nil
 }

@@ -33,6 +33,11 @@ func (d *Driver) interpretError(ctx context.Context, err error) error {
 			return &db.Error{Kind: db.KindSchema, Err: statErr} // it says more than SQLite's
 		}
 	}
+	return ofFile(kind, err)
+}
+
+// ofFile is an error in the words of a file.
+func ofFile(kind db.Kind, err error) error {
 	switch kind {
 	case db.KindBusy:
 		err = fmt.Errorf("%w: %w", db.ErrFileBusy, err)

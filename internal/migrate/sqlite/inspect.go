@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -40,14 +41,18 @@ func createView(view *migrate.RoutineText) []string {
 	return []string{"DROP VIEW IF EXISTS " + view.Name, strings.TrimSpace(view.Definition())}
 }
 
-// look begins a write transaction. An error that only means waiting for another writer does not count.
+// look writes in a transaction that it rolls back. An error that only means waiting for another writer does not count.
 func (s site) look(ctx context.Context, conn *sql.Conn) (migrate.Surroundings, error) {
-	err := s.Interpret(ctx, migrate.Execute(ctx, conn, "BEGIN IMMEDIATE"))
-	switch {
+	tx, err := conn.BeginTx(ctx, nil) // BEGIN IMMEDIATE would succeed on a file that cannot be written
+	if err == nil {
+		_, err = tx.ExecContext(ctx, "PRAGMA user_version = 1")
+		err = errors.Join(err, tx.Rollback())
+	}
+	switch err = s.Interpret(ctx, err); {
 	case err == nil:
-		return migrate.Surroundings{}, migrate.Execute(ctx, conn, "ROLLBACK")
+		return migrate.Surroundings{}, nil
 	case db.KindOf(err) == db.KindPrivilege:
-		return migrate.Surroundings{ReadOnly: fmt.Sprintf("the file cannot be written, look at its rights and its directory's: %v", err)}, nil
+		return migrate.Surroundings{ReadOnly: err.Error()}, nil
 	case db.KindOf(err) == db.KindBusy:
 		return migrate.Surroundings{}, nil
 	}

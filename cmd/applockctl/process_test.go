@@ -113,7 +113,7 @@ func TestProcess(t *testing.T) {
 // Those that take minutes on a server.
 func TestHeavyProcess(t *testing.T) {
 	t.Parallel()
-	testProcess(t, map[string]func(*testing.T, binary){"VerifyFindsHarm": testVerifyFindsHarm})
+	testProcess(t, map[string]func(*testing.T, binary){"VerifyFindsHarm": testVerifyFindsHarm, "WritersOfAFile": testProcessWritersOfAFile})
 }
 
 func testProcess(t *testing.T, tests map[string]func(*testing.T, binary)) {
@@ -303,6 +303,28 @@ func testProcessManyAtOnce(t *testing.T, b binary) {
 	}
 	group.Wait()
 	checkOneGranted(t, results)
+}
+
+// Goal: processes that want a lock each in one file all get it within --timeout, however long the file's writers take. Method: a hundred of them
+// behind a transaction that lasts longer than the driver waits by itself.
+func testProcessWritersOfAFile(t *testing.T, b binary) {
+	u := sqliteUser(t)
+	b.dsn = u.getenv(dsnVariable)
+	var group sync.WaitGroup
+	withFile(t, u, func(exec func(string)) {
+		exec("BEGIN IMMEDIATE; CREATE TABLE other (id INTEGER)")
+		for i := range 100 {
+			group.Go(func() {
+				b.run(t.Context(), "get", fmt.Sprintf("document:%d", i), "--operator", "jdoe", "--timeout", "10m").check(t, exitYes)
+			})
+		}
+		time.Sleep(6 * time.Second) // no bound of the test: a machine that is slow lets them wait less
+		exec("COMMIT")
+	})
+	group.Wait()
+	if listed := u.must(t, "list"); listed.stderr != "100 locks\n" {
+		t.Error(listed.stderr)
+	}
 }
 
 // Ctrl-C in the middle: what was purged stays so, the rest is there, and the next purge goes on.

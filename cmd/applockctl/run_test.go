@@ -306,7 +306,7 @@ func testRunLost(t *testing.T, b binary) {
 // file in its place; the next renewal does not find the lock.
 func testRunFileReplaced(t *testing.T, b binary) {
 	b, u := runBinary(t, b)
-	r := b.begin(t, stubborn, "--ttl", "12s", "--grace", "1s")
+	r := b.begin(t, "exec sleep 60", "--ttl", "12s")
 	replaceFile(t, u, sqliteUser(t))
 	r.end(t, exitLost, "applockctl: run job:nightly: lock lost: not held; killing the command")
 	b.begin(t, "true").end(t, exitYes)

@@ -51,7 +51,7 @@ var (
 // ErrUnreachable in other words: of a pool, of a server that runs, and of a transaction of the call's own, which has ended with its connection.
 const (
 	errNoneFree    unreachable = "no connection of the pool was free in time, end the calls that keep them or raise the pool's limit"
-	errFull        unreachable = "the server accepts no more connections, end some of them or raise its limit"
+	errFull        unreachable = "the server accepts no more connections, in all or of this account: end some of them or raise the limit; a lease needs two"
 	errInterrupted unreachable = "the connection broke, or the server has ended the call: nothing has happened, call again"
 )
 

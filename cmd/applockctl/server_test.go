@@ -165,7 +165,7 @@ func TestRefusedLogin(t *testing.T) {
 		{mysql, "1045", "Access denied for user 'jdoe'@'%'", "the server refused the user or the password of the DSN"},
 		{mysql, "1049", "Unknown database 'crm'", "the server has no such database, or the DSN names none: check it"},
 		{mysql, "1044", "Access denied to database 'crm'", "a privilege is missing, ask the database administrator to grant it"},
-		{mysql, "1040", "Too\nmany connections", "the server accepts no more connections, end some of them or raise its limit: "},
+		{mysql, "1040", "Too\nmany connections", "the server accepts no more connections, in all or of this account: end some of them or raise the limit; a lease needs two: "},
 		{mysql, "1130", "Host '127.0.0.1' is not allowed to connect", "is not allowed to connect"},
 	} {
 		dsn := test.protocol.dsn(fakeServer(t, func(conn net.Conn) { _ = test.protocol.refuse(conn, test.code, test.message) }))
@@ -175,6 +175,26 @@ func TestRefusedLogin(t *testing.T) {
 			checkHidden(t, got)
 		}
 	}
+}
+
+// Goal: who may have one connection only is told which limit that is, and what run needs. Method: such an account, whose connection the test has.
+func TestOnlyOneConnection(t *testing.T) {
+	t.Parallel()
+	onMySQL(t, func(t *testing.T, s server) {
+		dsn := s.newDatabase(t)
+		name := s.newUser(t, dsn, "secret")
+		s.exec(t, dsn, "GRANT SELECT ON "+databaseOf(t, dsn)+".* TO "+name, "ALTER USER "+name+" WITH MAX_USER_CONNECTIONS 1")
+		mine := withUser(t, dsn, name, "secret")
+		pool := s.open(t, mine)
+		defer func() { _ = pool.Close() }()
+		if err := pool.PingContext(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		for _, args := range []string{"get customer:42 --operator jdoe", "list", "run job:nightly -- true"} {
+			userOf(mine).run(t, strings.Fields(args)...).check(t, exitError,
+				"no more connections, in all or of this account: end some of them or raise the limit; a lease needs two: ", "max_user_connections")
+		}
+	})
 }
 
 // Nobody listens, or nobody has such a name, which is told once, although PostgreSQL's client tries with TLS and without.

@@ -123,14 +123,12 @@ func (e *InvalidError) Is(target error) bool { return target == ErrInvalid }
 // says what to do. The driver's error stays reachable with errors.As.
 func explain(err error) error {
 	kind := db.KindOf(err)
-	if errors.Is(err, db.ErrFileRights) {
-		return ofFile{err, ErrPrivilege}
-	}
-	if errors.Is(err, db.ErrFileBusy) {
-		return ofFile{err, ErrBusy}
-	}
-	if errors.Is(err, db.ErrOnPrimary) {
-		return ofFile{err, ErrReadOnly}
+	for reason, question := range map[error]error{
+		db.ErrFileRights: ErrPrivilege, db.ErrFileBusy: ErrBusy, db.ErrOnPrimary: ErrReadOnly, db.ErrUntrusted: ErrUnreachable,
+	} {
+		if errors.Is(err, reason) {
+			return inOwnWords{err, question}
+		}
 	}
 	switch kind {
 	case db.KindAssertion:
@@ -153,15 +151,15 @@ func explain(err error) error {
 	return err
 }
 
-// ofFile is an error with words of its own, as of a file, that answers a question about a server.
-type ofFile struct {
+// inOwnWords is an error that answers a question, and says itself what to do.
+type inOwnWords struct {
 	error
 	question error
 }
 
-func (f ofFile) Unwrap() error { return f.error }
+func (o inOwnWords) Unwrap() error { return o.error }
 
-func (f ofFile) Is(target error) bool { return target == f.question }
+func (o inOwnWords) Is(target error) bool { return target == o.question }
 
 // questionOf returns the error that a kind is; nil for those that need more words, or none.
 func questionOf(kind db.Kind) error {

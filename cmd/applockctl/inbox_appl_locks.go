@@ -76,7 +76,7 @@ func (a *app) inboxCommand() *cobra.Command {
 		Short: "Show what concerns an operator: locks taken, handed over, awaited, asked for, expiring",
 		Long: `Prints what concerns an operator that holds or asks for locks. First come events that others have caused,
 oldest first:
-  TAKEN       WHO took the lock
+  TAKEN       WHO took the lock, or another transferred it to WHO: the history tells by whom
   HANDED      WHO handed a lock over to this operator
   RELEASED    WHO ended the lock
   GIVEN       the lock went to WHO, who had asked for it

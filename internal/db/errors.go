@@ -2,6 +2,7 @@ package db
 
 import (
 	"context"
+	"crypto/x509"
 	"database/sql"
 	"errors"
 	"fmt"
@@ -135,6 +136,20 @@ var (
 	ErrFileRights = errors.New("the file cannot be written: give this account write permission on it and on its directory, which readers need, too")
 	ErrFileBusy   = errors.New("other processes keep writing to the file, which takes one writer at a time: try again")
 )
+
+// ErrUntrusted is the reason of a connection that the client has given up because of the server's certificate.
+var ErrUntrusted = errors.New("the server's certificate is refused")
+
+// Untrusted adds to such an error what to do, with the options of a DSN that name the CA's file and that compare the host. Other errors stay.
+func Untrusted(err error, caOption, hostOption string) error {
+	if _, is := errors.AsType[x509.UnknownAuthorityError](err); is {
+		return fmt.Errorf("%w: %s must name the file of its CA: %w", ErrUntrusted, caOption, err)
+	}
+	if _, is := errors.AsType[x509.HostnameError](err); is {
+		return fmt.Errorf("%w: %s wants the DSN's host among its names: %w", ErrUntrusted, hostOption, err)
+	}
+	return err
+}
 
 // ErrOnPrimary is the reason of an error on a standby, which has no unlogged tables.
 var ErrOnPrimary = errors.New("a replica does not know who looks at an object: connect to the primary")

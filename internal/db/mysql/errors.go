@@ -19,7 +19,7 @@ func interpretError(err error) error {
 	if wrong := db.WrongProduct(err, db.MySQL); wrong != nil {
 		return wrong
 	}
-	return &db.Error{Kind: kindOf(err), Err: err}
+	return &db.Error{Kind: kindOf(err), Err: db.Untrusted(err, caOption, "tls=true")}
 }
 
 // interpret wraps an error of an operation. Here two more errors mean a missing or damaged schema: the schema's database does not exist, or

@@ -23,7 +23,7 @@ func interpretError(err error) error {
 	}
 	var connectErr *pgconn.ConnectError
 	if errors.As(err, &connectErr) {
-		return &db.Error{Kind: kindOf(err), Err: unconnected{err}}
+		return &db.Error{Kind: kindOf(err), Err: db.Untrusted(unconnected{err}, "sslrootcert", "sslmode=verify-full")}
 	}
 	if isUnloggedOnStandby(err) {
 		return &db.Error{Kind: db.KindReadOnly, Err: fmt.Errorf("%w: %w", db.ErrOnPrimary, err)}

@@ -14,28 +14,23 @@ import (
 // superuser. Without a server's programs beside the client the test ends as in Require.
 func OwnMySQL(t testing.TB, product string, options ...string) string {
 	t.Helper()
-	bin := filepath.Dir(MySQLClient(t, product))
-	programs := private.Programs{Server: filepath.Join(filepath.Dir(bin), "sbin", "mysqld")}
-	kind := private.MySQL
-	if product == "mariadb" {
-		programs = private.Programs{Server: filepath.Join(filepath.Dir(bin), "sbin", "mariadbd"), Setup: filepath.Join(bin, "mariadb-install-db")}
-		kind = private.MariaDB
-	}
-	own := kind(programs)
-	start := own.Command
-	own.Command = func(s *private.Server) (*exec.Cmd, error) {
+	kind := mysqlKind(t, product)
+	start := kind.Command
+	kind.Command = func(s *private.Server) (*exec.Cmd, error) {
 		command, err := start(s)
 		command.Args = append(command.Args, options...)
 		return command, err
 	}
-	server, err := private.Start(t.Context(), own)
-	if err != nil {
-		t.Fatal(err)
+	return own(t, kind).DSN()
+}
+
+// mysqlKind is a MariaDB or a MySQL of the server's programs beside the client.
+func mysqlKind(t testing.TB, product string) private.Kind {
+	t.Helper()
+	bin := filepath.Dir(MySQLClient(t, product))
+	sbin := filepath.Join(filepath.Dir(bin), "sbin")
+	if product == "mariadb" {
+		return private.MariaDB(private.Programs{Server: filepath.Join(sbin, "mariadbd"), Setup: filepath.Join(bin, "mariadb-install-db")})
 	}
-	t.Cleanup(func() {
-		if err := server.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
-	return own.DSN(server)
+	return private.MySQL(private.Programs{Server: filepath.Join(sbin, "mysqld")})
 }

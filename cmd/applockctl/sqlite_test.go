@@ -4,7 +4,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,7 +12,6 @@ import (
 	_ "modernc.org/sqlite" // the database/sql driver "sqlite"
 
 	"github.com/applock/applock/applock"
-	"github.com/applock/applock/internal/testing/testclient"
 )
 
 // withFile runs statements on the user's database file, past the program.
@@ -96,8 +94,6 @@ func TestFileThatCannotBeUsed(t *testing.T) {
 	t.Parallel()
 	directory := t.TempDir()
 	missing := filepath.Join(directory, "missing", "applock.db")
-	userOf("sqlite:"+missing).run(t, "get", "customer:42", "--operator", "jdoe").check(t, exitError,
-		"applockctl: get customer:42: there is no file "+missing+"; create it with: ")
 	for path, args := range map[string]string{missing: "migrate up", directory: "list"} {
 		userOf("sqlite:"+path).run(t, strings.Fields(args)...).check(t, exitError,
 			"applockctl: "+args+": cannot open "+path+", check that its directory exists and that you may write there")
@@ -217,37 +213,5 @@ func checkOneGranted(t *testing.T, results []result) {
 		if !granted[holder] {
 			t.Errorf("granted to %v, held by %v", granted, holders)
 		}
-	}
-}
-
-// replaceFile moves a user's database file to the place of another one's.
-func replaceFile(t *testing.T, former, next user) {
-	t.Helper()
-	for _, suffix := range []string{"", "-wal", "-shm"} {
-		old := pathOf(former.getenv(dsnVariable)) + suffix
-		for _, err := range []error{os.Remove(old), os.Rename(pathOf(next.getenv(dsnVariable))+suffix, old)} {
-			if err != nil && !errors.Is(err, fs.ErrNotExist) {
-				t.Fatal(err)
-			}
-		}
-	}
-}
-
-// Goal: while a program runs, a file that is put in the place of the database is the database: two programs hold no lock in two files. Method: a file
-// that is replaced between two calls of one client, by one in which another operator holds the lock.
-func TestReplacedFileIsRead(t *testing.T) {
-	t.Parallel()
-	mine, other := sqliteUser(t), sqliteUser(t)
-	client := testclient.Open(t, mine.getenv(dsnVariable), "", nil)
-	object := applock.Object{Type: "job", ID: "1"}
-	if _, err := client.Get(t.Context(), applock.GetRequest{Object: object, Owner: applock.Owner{Operator: "A"}}); err != nil {
-		t.Fatal(err)
-	}
-	other.must(t, "get", "job:1", "--operator", "B")
-	replaceFile(t, mine, other)
-	_, err := client.Get(t.Context(), applock.GetRequest{Object: object, Owner: applock.Owner{Operator: "A"}})
-	var held *applock.HeldError
-	if !errors.As(err, &held) || held.Holder.Owner.Operator != "B" {
-		t.Errorf("get in the new file: %v, want held by B", err)
 	}
 }

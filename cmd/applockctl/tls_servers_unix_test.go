@@ -8,6 +8,7 @@ import (
 	"crypto/rand"
 	"crypto/x509"
 	"encoding/pem"
+	"errors"
 	"math/big"
 	"net/url"
 	"os"
@@ -32,14 +33,15 @@ func TestHeavyTLS(t *testing.T) {
 			scheme, caOption, hostOption = "mysql", "ssl-ca", "tls=true"
 		}
 		documented := regexp.MustCompile("`" + scheme + `://USER:PASSWORD@db\.example\.com[^?]*\?(\S+=)/\S+` + "`").FindStringSubmatch(page)
-		trusted, stranger := newAuthority(t), newAuthority(t)
-		address, err := url.Parse(testdb.OwnTLS(t, string(s), trusted.sign(t, "localhost"), trusted.keyInPEM(t)))
+		trusted, certificate, key := newAuthority(t)
+		stranger, _, _ := newAuthority(t)
+		address, err := url.Parse(testdb.OwnTLS(t, string(s), certificate, key))
 		if err != nil || documented == nil {
 			t.Fatal(err, documented)
 		}
-		at := func(host string, ca authority) result {
+		at := func(host, ca string) result {
 			dsn := *address
-			dsn.Host, dsn.RawQuery = host+":"+address.Port(), documented[1]+ca.file
+			dsn.Host, dsn.RawQuery = host+":"+address.Port(), documented[1]+ca
 			got := userOf(dsn.String()).run(t, "ping")
 			if password, _ := address.User.Password(); strings.Contains(got.stdout+got.stderr, password) {
 				t.Errorf("it shows the password: %s%s", got.stdout, got.stderr)
@@ -53,50 +55,23 @@ func TestHeavyTLS(t *testing.T) {
 	})
 }
 
-// authority is a CA of a test, with its certificate in a file. Its key is that of its servers, too.
-type authority struct {
-	file        string
-	certificate *x509.Certificate
-	key         *ecdsa.PrivateKey
-}
-
-func newAuthority(t *testing.T) authority {
+// newAuthority returns the file of a new CA's certificate, and a certificate for localhost with its key, in PEM.
+func newAuthority(t *testing.T) (file, certificate, key string) {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
+	secret, noSecret := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	ca := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true}
+	ca.Subject.CommonName = rand.Text()
+	leaf := &x509.Certificate{SerialNumber: big.NewInt(2), NotAfter: ca.NotAfter, DNSNames: []string{"localhost"}}
+	own, noCA := x509.CreateCertificate(rand.Reader, ca, ca, &secret.PublicKey, secret)
+	signed, noLeaf := x509.CreateCertificate(rand.Reader, leaf, ca, &secret.PublicKey, secret)
+	encoded, noKey := x509.MarshalPKCS8PrivateKey(secret)
+	inPEM := func(kind string, content []byte) []byte {
+		return pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: content})
+	}
+	file = filepath.Join(t.TempDir(), "ca.pem")
+	noFile := os.WriteFile(file, inPEM("CERTIFICATE", own), 0o600)
+	if err := errors.Join(noSecret, noCA, noLeaf, noKey, noFile); err != nil {
 		t.Fatal(err)
 	}
-	certificate := &x509.Certificate{IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign}
-	certificate.Subject.CommonName = rand.Text()
-	made := authority{filepath.Join(t.TempDir(), "ca.pem"), certificate, key}
-	if err := os.WriteFile(made.file, []byte(made.sign(t)), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return made
-}
-
-// sign returns a certificate for hosts; for none it is the authority's own.
-func (a authority) sign(t *testing.T, hosts ...string) string {
-	t.Helper()
-	certificate := &x509.Certificate{DNSNames: hosts}
-	if len(hosts) == 0 {
-		certificate = a.certificate
-	}
-	certificate.SerialNumber, certificate.NotAfter = big.NewInt(int64(len(hosts))+1), time.Now().Add(time.Hour)
-	signed, err := x509.CreateCertificate(rand.Reader, certificate, a.certificate, &a.key.PublicKey, a.key)
-	return inPEM(t, "CERTIFICATE", signed, err)
-}
-
-func (a authority) keyInPEM(t *testing.T) string {
-	t.Helper()
-	key, err := x509.MarshalPKCS8PrivateKey(a.key)
-	return inPEM(t, "PRIVATE KEY", key, err)
-}
-
-func inPEM(t *testing.T, kind string, content []byte, err error) string {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: content}))
+	return file, string(inPEM("CERTIFICATE", signed)), string(inPEM("PRIVATE KEY", encoded))
 }

@@ -12,22 +12,22 @@ import (
 // WithTLS returns the kind for a server that has a certificate and its key, both in PEM.
 func (k Kind) WithTLS(certificate, key string) Kind {
 	initialise, command := k.Initialise, k.Command
-	names := []string{filepath.Join("data", "server.crt"), filepath.Join("data", "server.key")} // PostgreSQL's own
+	const ofCertificate, ofKey = "data/server.crt", "data/server.key" // where PostgreSQL looks for them
 	k.Initialise = func(ctx context.Context, s *Server) error {
 		if err := initialise(ctx, s); err != nil {
 			return err
 		}
-		_, noCertificate := s.write(names[0], certificate)
-		_, noKey := s.write(names[1], key)
+		_, noCertificate := s.write(ofCertificate, certificate)
+		_, noKey := s.write(ofKey, key)
 		return errors.Join(noCertificate, noKey)
 	}
 	k.Command = func(s *Server) (*exec.Cmd, error) {
 		started, err := command(s)
-		options := []string{"--ssl-cert=" + filepath.Join(s.Dir, names[0]), "--ssl-key=" + filepath.Join(s.Dir, names[1])}
-		if k.User == postgresAccount {
-			options = []string{"--ssl=on"}
+		if k.Product == "postgres" {
+			started.Args = append(started.Args, "--ssl=on")
+		} else {
+			started.Args = append(started.Args, "--ssl-cert="+filepath.Join(s.Dir, ofCertificate), "--ssl-key="+filepath.Join(s.Dir, ofKey))
 		}
-		started.Args = append(started.Args, options...)
 		return started, err
 	}
 	return k

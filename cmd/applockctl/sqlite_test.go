@@ -116,7 +116,7 @@ func testProcessUnwritableFile(t *testing.T, b binary) {
 	if os.Geteuid() == 0 {
 		script := filepath.Join(t.TempDir(), "without-capability")
 		text := "#!/bin/sh\nexec setpriv --bounding-set=-dac_override,-dac_read_search " + b.path + ` "$@"`
-		if err := os.WriteFile(script, []byte(text), 0o700); err != nil { //nolint:gosec // the test runs it
+		if err := os.WriteFile(script, []byte(text), 0o700); err != nil {
 			t.Fatal(err)
 		}
 		b.path = script
@@ -128,7 +128,7 @@ func testProcessUnwritableFile(t *testing.T, b binary) {
 		if err := errors.Join(os.Chmod(file, 0o444), os.Chmod(b.directory, mode)); err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup(func() { _ = os.Chmod(b.directory, 0o755) }) //nolint:gosec // as it was
+		t.Cleanup(func() { _ = os.Chmod(b.directory, 0o755) })
 		for _, change := range []string{
 			"get customer:42 --operator jdoe", "release customer:42 --operator jdoe", "run job:nightly -- true", "purge --older-than 1s", "migrate down --force",
 		} {

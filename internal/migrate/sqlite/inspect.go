@@ -53,7 +53,7 @@ func (s site) look(ctx context.Context, conn *sql.Conn) (migrate.Surroundings, e
 		return migrate.Surroundings{}, nil
 	case db.KindOf(err) == db.KindPrivilege:
 		return migrate.Surroundings{ReadOnly: err.Error()}, nil
-	case db.KindOf(err) == db.KindBusy:
+	case db.KindOf(err) == db.KindBusy || db.KindOf(err) == db.KindRetry:
 		return migrate.Surroundings{}, nil
 	}
 	return migrate.Surroundings{}, err

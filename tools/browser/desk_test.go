@@ -84,6 +84,12 @@ func (d *desk) run(t *testing.T, args ...string) string {
 func (d *desk) serve(t *testing.T) {
 	t.Helper()
 	d.console = d.command(context.WithoutCancel(t.Context()), append([]string{"console", "--listen", d.listen, "--output", "json"}, d.flags...)...)
+	d.starts(t)
+}
+
+// starts starts the console, and reads where it serves.
+func (d *desk) starts(t *testing.T) {
+	t.Helper()
 	stdout, err := d.console.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

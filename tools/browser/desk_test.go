@@ -50,15 +50,8 @@ func newDesk(t *testing.T) *desk {
 // newDeskOn serves a new database, with flags of the console.
 func newDeskOn(t *testing.T, dsn string, flags ...string) *desk {
 	t.Helper()
-	d := &desk{program: "../../bin/applockctl", dsn: dsn, flags: flags}
+	d := &desk{program: "../../bin/applockctl", dsn: dsn, listen: "127.0.0.1:0", flags: flags}
 	d.run(t, "migrate", "up")
-	return serving(t, d)
-}
-
-// serving serves a desk until the end of the test.
-func serving(t *testing.T, d *desk) *desk {
-	t.Helper()
-	d.listen = "127.0.0.1:0"
 	d.serve(t)
 	t.Cleanup(func() { d.stop() })
 	return d
@@ -133,19 +126,6 @@ func keepTokens(stderr io.Reader, tokens chan<- string) {
 func (d *desk) stop() {
 	_ = d.console.Process.Signal(os.Interrupt)
 	_ = d.console.Wait()
-}
-
-// onEachProduct runs a test on SQLite and on PostgreSQL.
-func onEachProduct(t *testing.T, test func(t *testing.T, d *desk)) {
-	t.Helper()
-	t.Run("sqlite", func(t *testing.T) {
-		t.Parallel()
-		test(t, newDesk(t))
-	})
-	t.Run("postgres", func(t *testing.T) {
-		t.Parallel()
-		test(t, newDeskOn(t, postgres(t), "--by", "mlee", "--may-change", "mlee"))
-	})
 }
 
 // postgres returns the DSN of a database of its own.
@@ -284,6 +264,18 @@ func (p person) lacks(t *testing.T, text string) {
 		t.Fatal(err)
 	}
 	p.awaits(t, "!document.getElementById('content').innerText.includes("+string(quoted)+")")
+}
+
+// stays returns a function that fails the test if the page has been loaded again.
+func (p person) stays(t *testing.T) func() {
+	t.Helper()
+	p.do(t, chromedp.Evaluate("window.same = true", nil))
+	return func() {
+		t.Helper()
+		if !asks[bool](t, p, "window.same === true") {
+			t.Error("the page was loaded again as a whole")
+		}
+	}
 }
 
 // asks returns what an expression is.

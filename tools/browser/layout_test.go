@@ -78,8 +78,7 @@ const outside = `Array.from(document.querySelectorAll("body *")).filter((e) => {
 // page at each width, and the boxes of its elements.
 func TestNothingSticksOut(t *testing.T) {
 	t.Parallel()
-	d := crowded(t)
-	p := newPerson(t)
+	d, p := crowded(t), newPerson(t)
 	for _, address := range []string{
 		"", "locks", "locks?q=billing&within=30d&sort=-left", "waiters", "history", "statistics", "policies", "health", "operator?name=Tanja.Rossi",
 		"object?name=case%3A300879-00012345678", "people", "requests",
@@ -99,8 +98,7 @@ func TestNothingSticksOut(t *testing.T) {
 // and the width of a large screen is used. A page has one filled button at most. Method: boxes, with names of 230 characters.
 func TestOneLineForEachRow(t *testing.T) {
 	t.Parallel()
-	d := crowded(t)
-	p := newPerson(t)
+	d, p := crowded(t), newPerson(t)
 	p.wide(t, 1280)
 	p.opens(t, d, "locks")
 	const seen = `Array.from(document.querySelectorAll("tbody tr")).filter((row) => row.getBoundingClientRect().bottom <= document.querySelector("footer").getBoundingClientRect().top).length`
@@ -153,8 +151,7 @@ func TestOneLineForEachRow(t *testing.T) {
 // after each key, on a page that is higher than the window.
 func TestFootCoversNoRow(t *testing.T) {
 	t.Parallel()
-	d := crowded(t)
-	p := newPerson(t)
+	d, p := crowded(t), newPerson(t)
 	const covered = `(() => { const box = document.activeElement.getBoundingClientRect(), foot = document.querySelector("footer").getBoundingClientRect();
 		return box.bottom > foot.top + 1 && document.activeElement.closest("footer, body > dialog") === null && document.activeElement !== document.body; })()`
 	for _, key := range []string{"j", kb.Tab} {
@@ -182,8 +179,7 @@ func TestFootCoversNoRow(t *testing.T) {
 // heads and on a chip.
 func TestHeadsAndChips(t *testing.T) {
 	t.Parallel()
-	d := crowded(t)
-	p := newPerson(t)
+	d, p := crowded(t), newPerson(t)
 	p.opens(t, d, "locks")
 	for i := range 7 {
 		head := fmt.Sprintf("thead th:nth-child(%d)", i+1)
@@ -208,8 +204,7 @@ func TestHeadsAndChips(t *testing.T) {
 // Method: keys.
 func TestKeys(t *testing.T) {
 	t.Parallel()
-	d := crowded(t)
-	p := newPerson(t)
+	d, p := crowded(t), newPerson(t)
 	press := func(keys string) {
 		t.Helper()
 		// The script has run that takes keys.
@@ -251,22 +246,4 @@ func TestKeys(t *testing.T) {
 	if at := asks[string](t, p, "document.activeElement.nodeName"); at != "BODY" {
 		t.Errorf("the keys are off, and the focus is on %s", at)
 	}
-}
-
-// Goal: the first page leads from who blocks whom to the action, and back. Method: a release by its link.
-func TestFirstPageLeadsOn(t *testing.T) {
-	t.Parallel()
-	d := crowded(t)
-	p := newPerson(t)
-	p.opens(t, d, "")
-	p.has(t, "Who blocks whom", "Miriam.Hassan-Lindqvist", "1 waiting", "customer:300860", "mlee handed over customer:300865", "Who holds most")
-	p.follows(t, `a[href^="release?"]`)
-	p.do(t, chromedp.WaitVisible("#reason", chromedp.ByQuery), chromedp.SendKeys("#reason", "left the house", chromedp.ByQuery))
-	p.presses(t, theButton)
-	p.presses(t, theButton)
-	p.has(t, "RELEASED")
-	p.opens(t, d, "")
-	p.has(t, "mlee released case:300879-00012345678", "Nobody waits.")
-	p.follows(t, ".person a")
-	p.has(t, "Your desk, mlee", "released")
 }

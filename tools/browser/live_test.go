@@ -5,7 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 )
@@ -27,15 +26,10 @@ func (p person) seconds(t *testing.T, number string) {
 // selection nor what has been typed. Method: applockctl changes locks; rows that a script has marked are the same ones afterwards.
 func TestLivePage(t *testing.T) {
 	t.Parallel()
-	onEachProduct(t, aLivePage)
-}
-
-func aLivePage(t *testing.T, d *desk) {
-	t.Helper()
-	p := newPerson(t)
+	d, p := newDesk(t), newPerson(t)
 	p.opens(t, d, "locks")
 	p.has(t, "No lock is held.")
-	p.do(t, chromedp.Evaluate("window.same = true", nil))
+	same := p.stays(t)
 	d.run(t, "get", "customer:42", "--operator", "jdoe", "--ttl", "2h")
 	p.has(t, "customer:42")
 	row := rowOf("customer:42")
@@ -71,9 +65,7 @@ func aLivePage(t *testing.T, d *desk) {
 	d.run(t, "release", "customer:42", "--operator", "jdoe")
 	d.run(t, "get", "customer:42", "--operator", "jdoe", "--ttl", "2h")
 	p.awaits(t, row+" !== undefined && !"+tick) // it was for the other grant
-	if !asks[bool](t, p, "window.same === true") {
-		t.Error("the page was loaded again as a whole")
-	}
+	same()
 
 	p.opens(t, d, "locks?sort=left")
 	first := "document.querySelector('main tbody tr').textContent"
@@ -144,28 +136,21 @@ func (p person) isStale(t *testing.T) {
 // Goal: a page whose console has gone says so, stands still, and recovers by itself. Method: the console ends and begins again.
 func TestConsoleGoes(t *testing.T) {
 	t.Parallel()
-	onEachProduct(t, func(t *testing.T, d *desk) {
-		d.run(t, "get", "customer:42", "--operator", "jdoe", "--ttl", "50m")
-		d.run(t, "get", "customer:43", "--operator", "jdoe", "--ttl", "50m")
-		d.stop()
-		d.flags = []string{"--user-header", "X-User", "--proxy", "127.0.0.0/8", "--may-change", "mlee"} // no token that ends with the process
-		d.serve(t)
-		p := newPerson(t)
-		p.do(t, network.Enable(), network.SetExtraHTTPHeaders(network.Headers{"X-User": "mlee"}))
-		p.opens(t, d, "locks")
-		p.has(t, "customer:42")
-		p.do(t, chromedp.Evaluate("window.same = true", nil))
-		d.stop()
-		p.isStale(t)
-		d.run(t, "release", "customer:42", "--operator", "jdoe")
-		d.serve(t)
-		p.lacks(t, "customer:42")
-		p.has(t, "customer:43")
-		p.lacksNews(t)
-		if !asks[bool](t, p, "window.same === true") {
-			t.Error("the page was loaded again as a whole")
-		}
-	})
+	d := newOffice(t) // whose browsers have no token that ends with the process
+	d.run(t, "get", "customer:42", "--operator", "jdoe", "--ttl", "50m")
+	d.run(t, "get", "customer:43", "--operator", "jdoe", "--ttl", "50m")
+	p := newColleague(t, "mlee")
+	p.opens(t, d, "locks")
+	p.has(t, "customer:42")
+	same := p.stays(t)
+	d.stop()
+	p.isStale(t)
+	d.run(t, "release", "customer:42", "--operator", "jdoe")
+	d.serve(t)
+	p.lacks(t, "customer:42")
+	p.has(t, "customer:43")
+	p.lacksNews(t)
+	same()
 }
 
 // Goal: the same where the console is there and the database is not; a page that is opened meanwhile comes by itself, too. Method: a

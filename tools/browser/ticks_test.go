@@ -30,8 +30,7 @@ const bar = `getComputedStyle(document.getElementById("s")).display`
 // an extension of the list.
 func TestTicks(t *testing.T) {
 	t.Parallel()
-	d := crowded(t)
-	p := newPerson(t)
+	d, p := crowded(t), newPerson(t)
 	p.opens(t, d, "locks?type=customer")
 	p.keys(t, "r") // nothing is ticked, and no row is in the focus
 	p.awaits(t, bar+` === "none" && document.querySelector("[formaction=release]").disabled`)
@@ -87,8 +86,7 @@ func TestTicks(t *testing.T) {
 // Goal: a list without a script has the bar where something is ticked, and all of the list in it. Method: clicks in a browser that runs none.
 func TestTicksWithoutScript(t *testing.T) {
 	t.Parallel()
-	d := crowded(t)
-	p := newPerson(t)
+	d, p := crowded(t), newPerson(t)
 	p.opens(t, d, "")
 	p.do(t, emulation.SetScriptExecutionDisabled(true))
 	p.opens(t, d, "locks?type=customer")
@@ -101,24 +99,22 @@ func TestTicksWithoutScript(t *testing.T) {
 // for longer.
 func TestGetAndExtend(t *testing.T) {
 	t.Parallel()
-	onEachProduct(t, func(t *testing.T, d *desk) {
-		p := newPerson(t)
-		p.opens(t, d, "object?name=case%3A7")
-		p.has(t, "Nobody holds it.")
-		p.presses(t, theButton)
-		p.has(t, "ACQUIRED", "You have it until")
-		p.opens(t, d, "object?name=case%3A7")
-		p.keys(t, "e")
-		p.has(t, "Extend case:7")
-		p.awaits(t, `document.getElementById("lasts").value === "7d"`)
-		p.do(t, chromedp.SetValue("#lasts", "9d", chromedp.ByQuery))
-		p.presses(t, theButton)
-		p.has(t, "Only the end of case:7 changes")
-		p.presses(t, theButton)
-		p.has(t, "RENEWED Extended.")
-		p.opens(t, d, "desk")
-		p.awaits(t, `/in [89] d/.test(document.body.innerText)`) // it had seven
-		p.keys(t, "je")
-		p.has(t, "Extend case:7")
-	})
+	d, p := newDesk(t), newPerson(t)
+	p.opens(t, d, "object?name=case%3A7")
+	p.has(t, "Nobody holds it.")
+	p.presses(t, theButton)
+	p.has(t, "ACQUIRED", "You have it until")
+	p.opens(t, d, "object?name=case%3A7")
+	p.keys(t, "e")
+	p.has(t, "Extend case:7")
+	p.awaits(t, `document.getElementById("lasts").value === "7d"`)
+	p.do(t, chromedp.SetValue("#lasts", "9d", chromedp.ByQuery))
+	p.presses(t, theButton)
+	p.has(t, "Only the end of case:7 changes")
+	p.presses(t, theButton)
+	p.has(t, "RENEWED Extended.")
+	p.opens(t, d, "desk")
+	p.awaits(t, `/in [89] d/.test(document.body.innerText)`) // it had seven
+	p.keys(t, "je")
+	p.has(t, "Extend case:7")
 }

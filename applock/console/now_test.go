@@ -349,17 +349,6 @@ func TestStatisticsLeadToTheirLocks(t *testing.T) {
 	}
 }
 
-// Goal: who changes something sees it in the next page, however fresh the snapshot is. Method: a release between two looks at a list
-// in memory.
-func TestOwnChangeIsSeen(t *testing.T) {
-	t.Parallel()
-	d := newDesk(t, supervisor())
-	grant := d.get(t, "customer:42", "JDOE", time.Hour)
-	check(t, d.see(t, "/locks?q=42", http.StatusOK), "1 in all")
-	d.submit("/release", confirmedForm(grant, "because"))
-	check(t, d.see(t, "/locks?q=42", http.StatusOK), "No lock has “42”")
-}
-
 // Goal: where there are more locks than a snapshot has, lists that the database can sort are still whole, others say why there are
 // none, and the first page says what it
 // has counted. Method: a snapshot of two, and four locks.

@@ -1,8 +1,6 @@
 package console
 
 import (
-	"bytes"
-	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
@@ -366,21 +364,6 @@ func TestParametersDoNotRun(t *testing.T) {
 				}
 			}
 		}
-	}
-}
-
-// Goal: what the database's client says stays in the log. Method: a database that cannot be reached, whose DSN has a password.
-func TestErrorsTellNoSecret(t *testing.T) {
-	t.Parallel()
-	var log bytes.Buffer
-	d := newDesk(t, Config{Logger: slog.New(slog.NewTextHandler(&log, nil))})
-	_ = clients.Driver(d.client).Close()
-	w := d.do(request(http.MethodGet, "/", ""))
-	if w.Code < http.StatusInternalServerError || strings.Contains(w.Body.String(), "applock.db") {
-		t.Errorf("status %d: %s", w.Code, w.Body)
-	}
-	if !strings.Contains(log.String(), "level=ERROR") {
-		t.Errorf("the log has %q", log.String())
 	}
 }
 

@@ -3,7 +3,6 @@ package changes
 import (
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/applock/applock/applock"
 	"github.com/applock/applock/applock/console/internal/pages"
@@ -28,18 +27,5 @@ func TestHistoryKeepsWhatFits(t *testing.T) {
 		if length := len([]rune(text)); whole != test.whole || length > applock.MaxReasonLength || !strings.HasPrefix(text, reason) {
 			t.Errorf("%s: %d characters, whole: %t: %s", name, length, whole, text)
 		}
-	}
-}
-
-// Goal: a lock that is handed over lasts its grant's time again, no longer than the policy lets it. Method: a lock's times.
-func TestEndAfterAHandOver(t *testing.T) {
-	t.Parallel()
-	ends := time.Date(2026, 11, 26, 12, 0, 0, 0, time.UTC)
-	lock := applock.Lock{ExpiresAt: ends, Left: 10 * time.Minute, TTL: time.Hour}
-	if got, want := endsThen(verb{Gives: true}, change{}, lock, 0), ends.Add(50*time.Minute); !got.Equal(want) {
-		t.Errorf("it ends at %s, want %s", got, want)
-	}
-	if got, want := endsThen(verb{Gives: true}, change{}, lock, 20*time.Minute), ends.Add(10*time.Minute); !got.Equal(want) {
-		t.Errorf("with a policy it ends at %s, want %s", got, want)
 	}
 }

@@ -244,26 +244,24 @@ func (p person) awaits(t *testing.T, expression string) {
 	}
 }
 
+// literal is a text in a script.
+func literal(text string) string {
+	quoted, _ := json.Marshal(text) // a text can be written
+	return string(quoted)
+}
+
 // has waits until the page has a text.
 func (p person) has(t *testing.T, texts ...string) {
 	t.Helper()
 	for _, text := range texts {
-		quoted, err := json.Marshal(text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		p.awaits(t, "document.body !== null && document.body.innerText.includes("+string(quoted)+")")
+		p.awaits(t, "document.body !== null && document.body.innerText.includes("+literal(text)+")")
 	}
 }
 
 // lacks waits until the main part of the page does not have a text.
 func (p person) lacks(t *testing.T, text string) {
 	t.Helper()
-	quoted, err := json.Marshal(text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p.awaits(t, "!document.getElementById('content').innerText.includes("+string(quoted)+")")
+	p.awaits(t, "!document.getElementById('content').innerText.includes("+literal(text)+")")
 }
 
 // stays returns a function that fails the test if the page has been loaded again.
@@ -289,6 +287,7 @@ func asks[T any](t *testing.T, p person, expression string) T {
 // presses presses the button of a form, and waits for the page behind it.
 func (p person) presses(t *testing.T, selector string) {
 	t.Helper()
+	p.awaits(t, "document.querySelector("+literal(selector)+") !== null") // the page before may still be there
 	p.do(t, chromedp.Evaluate("window.before = true", nil))
 	p.follows(t, selector)
 	p.awaits(t, "window.before === undefined && document.readyState === 'complete'")
@@ -297,11 +296,8 @@ func (p person) presses(t *testing.T, selector string) {
 // follows clicks on what may be another element at any time, when the page looks again.
 func (p person) follows(t *testing.T, selector string) {
 	t.Helper()
-	quoted, err := json.Marshal(selector)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p.leaves(t, "document.querySelector("+string(quoted)+").click()")
+	p.awaits(t, "document.querySelector("+literal(selector)+") !== null")
+	p.leaves(t, "document.querySelector("+literal(selector)+").click()")
 }
 
 // leaves runs a script that goes to another page, after its own answer: what drives the browser loses that with the page.

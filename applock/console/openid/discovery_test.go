@@ -8,7 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -19,22 +19,15 @@ import (
 // cuts connections off, fails, does not know the page, or is another one.
 func TestIssuerIsDownAtStart(t *testing.T) {
 	t.Parallel()
-	var mutex sync.Mutex
-	var does any
-	set := func(how any) {
-		mutex.Lock()
-		defer mutex.Unlock()
-		does = how
-	}
+	var does atomic.Value
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		mutex.Lock()
-		how := does
-		mutex.Unlock()
-		switch how {
+		switch how := does.Load().(string); how {
 		case "cut off":
 			panic(http.ErrAbortHandler)
-		case http.StatusBadGateway, http.StatusNotFound:
-			w.WriteHeader(how.(int))
+		case "fails":
+			w.WriteHeader(http.StatusBadGateway)
+		case "does not know the page":
+			w.WriteHeader(http.StatusNotFound)
 		default:
 			_, _ = fmt.Fprintf(w, `{"issuer":%q,"authorization_endpoint":"https://id.example.com/auth"}`, how)
 		}
@@ -42,8 +35,8 @@ func TestIssuerIsDownAtStart(t *testing.T) {
 	server.Config.ErrorLog = log.New(io.Discard, "", 0)
 	t.Cleanup(server.Close)
 	config := Config{Issuer: server.URL, ClientID: "applock", Address: "https://locks.example.com/", Client: server.Client()}
-	for _, down := range []any{"cut off", http.StatusBadGateway} {
-		set(down)
+	for _, down := range []string{"cut off", "fails"} {
+		does.Store(down)
 		signIn, err := New(t.Context(), config)
 		if err != nil {
 			t.Fatalf("%v: %v", down, err)
@@ -57,14 +50,14 @@ func TestIssuerIsDownAtStart(t *testing.T) {
 		if _, err := begin(); !errors.As(err, &refused) || refused.Status != http.StatusServiceUnavailable || refused.RetryAfter <= 0 || signIn.Ready(t.Context()) == nil {
 			t.Errorf("%v: %v", down, err)
 		}
-		set(server.URL)
+		does.Store(server.URL)
 		late = time.Minute
 		if location, err := begin(); err != nil || !strings.HasPrefix(location, "https://id.example.com/auth?") || signIn.Ready(t.Context()) != nil {
 			t.Errorf("%v, then up: %s, %v", down, location, err)
 		}
 	}
-	for _, wrong := range []any{http.StatusNotFound, "https://other.example.com"} {
-		set(wrong)
+	for _, wrong := range []string{"does not know the page", "https://other.example.com"} {
+		does.Store(wrong)
 		if _, err := New(t.Context(), config); err == nil {
 			t.Errorf("%v is accepted", wrong)
 		}

@@ -159,6 +159,7 @@ type place struct {
 	t       *testing.T
 	issuer  *issuer
 	signIn  *SignIn
+	config  Config
 	address string
 	mutex   sync.Mutex
 	late    time.Duration
@@ -172,24 +173,30 @@ func newPlace(t *testing.T, change func(*Config)) *place {
 	server := httptest.NewTLSServer(mux)
 	t.Cleanup(server.Close)
 	p.address = server.URL + "/locks/"
-	config := Config{
+	p.config = Config{
 		Issuer: p.issuer.URL, ClientID: "applock", ClientSecret: "hush", Address: p.address, Client: p.issuer.Client(), Session: time.Hour,
 	}
 	if change != nil {
-		change(&config)
+		change(&p.config)
 	}
-	var err error
-	p.signIn, err = New(t.Context(), config)
+	p.signIn = p.replica()
+	mux.Handle("/locks/", http.StripPrefix("/locks", console.Handler(client, console.Config{SignIn: p.signIn, Timeout: time.Hour})))
+	return p
+}
+
+// replica returns a sign-in of the same console.
+func (p *place) replica() *SignIn {
+	p.t.Helper()
+	signIn, err := New(p.t.Context(), p.config)
 	if err != nil {
-		t.Fatal(err)
+		p.t.Fatal(err)
 	}
-	p.signIn.now = func() time.Time {
+	signIn.now = func() time.Time {
 		p.mutex.Lock()
 		defer p.mutex.Unlock()
 		return time.Now().Add(p.late)
 	}
-	mux.Handle("/locks/", http.StripPrefix("/locks", console.Handler(client, console.Config{SignIn: p.signIn, Timeout: time.Hour})))
-	return p
+	return signIn
 }
 
 func (p *place) wait(d time.Duration) {

@@ -52,15 +52,15 @@ type entry struct{ Address, Text string }
 // menu returns the menu. Its addresses are relative, since the handler may be mounted anywhere.
 func menu() []entry {
 	return []entry{
-		{"./", "menu.now"},
-		{"locks", "menu.locks"},
-		{"waiters", "menu.waiters"},
+		{"./", "title.now"},
+		{"locks", "title.locks"},
+		{"waiters", "label.waiting"},
 		{"requests", "menu.requests"},
-		{"people", "menu.people"},
-		{"history", "menu.history"},
-		{"statistics", "menu.statistics"},
-		{"policies", "menu.policies"},
-		{"health", "menu.health"},
+		{"people", "title.people"},
+		{"history", "title.history"},
+		{"statistics", "title.statistics"},
+		{"policies", "title.policies"},
+		{"health", "title.health"},
 	}
 }
 

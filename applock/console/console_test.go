@@ -319,6 +319,9 @@ func TestList(t *testing.T) {
 		t.Errorf("at noon %q end today", got)
 	}
 	check(t, d.see(t, "/locks?sort=waiters", http.StatusOK), `data-label="Waiting">2<td`)
+	for sort, link := range map[string]string{"left": "ascending\"><a href=\"locks?sort=-left\"", "-left": "descending\"><a href=\"locks?sort=left\""} {
+		check(t, d.see(t, "/locks?sort="+sort, http.StatusOK), "aria-sort=\""+link)
+	}
 	check(t, d.see(t, "/locks", http.StatusOK), "waits for documents", `<h1>Locks</h1>`, `<a href="locks" aria-current="page">`, "4 in all", `data-label="Waiting">2<td`)
 	check(t, d.see(t, "/locks?within=1h&sort=left", http.StatusOK), `<h1>Ending within an hour</h1>`)
 	check(t, d.see(t, "/locks?operator=nobody", http.StatusOK), "No lock passes the filter")

@@ -18,7 +18,7 @@ const theButton = "main form button"
 // attack would be a script wherever it is not escaped.
 const attack = `"><script>alert(1)</script><img src=x onerror=alert(2)>`
 
-// Goal: a supervisor hands over, notes and releases, is told when somebody was faster, and neither back nor reload does
+// Goal: a supervisor hands over, is told when somebody was faster, and neither back nor reload does
 // anything again. Method: the pages as people use them, and applockctl as the others.
 func TestSupervisorsDay(t *testing.T) {
 	t.Parallel()
@@ -77,22 +77,10 @@ func aDay(t *testing.T, d *desk) {
 	if history := d.run(t, "history", "--operator", "mlee"); strings.Count(history, "TRANSFERRED") != 1 {
 		t.Errorf("the history is\n%s", history)
 	}
-
-	for _, verb := range []string{"note", "release"} {
-		p.opens(t, d, verb+"?name=customer%3A42")
-		p.do(t, chromedp.SendKeys("#reason", attack, chromedp.ByQuery))
-		p.presses(t, theButton)
-		p.has(t, "Who is notified")
-		p.presses(t, theButton)
-		p.has(t, map[string]string{"note": "NOTED", "release": "RELEASED"}[verb])
-		p.opens(t, d, "object?name=customer%3A42")
-		p.has(t, attack)
-	}
-	p.has(t, "Nobody holds it.", "mlee released customer:42")
 }
 
-// Goal: times are in the reader's zone with the zone said, what is left runs down, and without a script all is still there.
-// Method: a browser in Tokyo; and one that runs no script, which releases a lock.
+// Goal: times are in the reader's zone with the zone said, what is left runs down, and without a script times are UTC.
+// Method: a browser in Tokyo; and one that runs no script.
 func TestWithAndWithoutScript(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
@@ -129,19 +117,6 @@ func TestWithAndWithoutScript(t *testing.T) {
 	p.do(t, chromedp.AttributeValue("td time", "title", &stamp, nil, chromedp.ByQuery))
 	if !strings.Contains(stamp, " UTC") || !strings.Contains(text, "in 50 m") || !strings.Contains(text, "customer:42") {
 		t.Errorf("without a script the page is %s", text)
-	}
-	wait := func(selector string) { p.do(t, chromedp.WaitVisible(selector, chromedp.ByQuery)) }
-	p.do(t, chromedp.Click(`a[href="object?name=customer%3a42"]`, chromedp.ByQuery))
-	wait(`a[href^="release?"]`)
-	p.do(t, chromedp.Click(`a[href^="release?"]`, chromedp.ByQuery))
-	wait("#reason")
-	p.do(t, chromedp.SendKeys("#reason", "left the house", chromedp.ByQuery), chromedp.Click(theButton, chromedp.ByQuery))
-	wait("p.plan")
-	p.do(t, chromedp.Click(theButton, chromedp.ByQuery))
-	wait("p.well")
-	p.do(t, chromedp.Text("main", &text, chromedp.ByQuery))
-	if !strings.Contains(text, "RELEASED") {
-		t.Errorf("the answer is %s", text)
 	}
 }
 

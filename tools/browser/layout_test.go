@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/url"
-	"slices"
 	"strings"
 	"testing"
 
@@ -173,31 +172,6 @@ func TestFootCoversNoRow(t *testing.T) {
 			t.Errorf("at %d pixels head and foot take %d", width, high)
 		}
 	}
-}
-
-// Goal: the list sorts by each column both ways, and what is filtered is a chip that takes the filter away. Method: clicks on the
-// heads and on a chip.
-func TestHeadsAndChips(t *testing.T) {
-	t.Parallel()
-	d, p := crowded(t), newPerson(t)
-	p.opens(t, d, "locks")
-	for i := range 7 {
-		head := fmt.Sprintf("thead th:nth-child(%d)", i+1)
-		var ways []string
-		for range 2 {
-			p.presses(t, head+" a")
-			ways = append(ways, asks[string](t, p, "document.querySelector('"+head+"').getAttribute('aria-sort')"))
-		}
-		slices.Sort(ways)
-		if !slices.Equal(ways, []string{"ascending", "descending"}) {
-			t.Errorf("column %d sorts %q", i+1, ways)
-		}
-	}
-	p.wide(t, 390)
-	p.opens(t, d, "locks?within=1h&department=Billing")
-	p.has(t, "ends within 1h ×", "department Billing ×", "1 in all")
-	p.presses(t, ".chip.set:last-of-type")
-	p.lacks(t, "department Billing ×")
 }
 
 // Goal: a supervisor finds a lock, goes from row to row and opens one by the keyboard alone, is told the keys, and can turn them off.

@@ -174,14 +174,8 @@ func TestEveryPageIsForPeople(t *testing.T) {
 	d.run(t, "transfer", "customer:1017", "--from", "asmith", "--to", "pking", "--to-department", "sales", "--by", "mlee", "--reason", "asmith is on holiday")
 	d.run(t, "get", "invoice:"+long, "--operator", "bjones", "--department", "billing", "--ttl", "20m")
 	d.run(t, "policy", "set", "customer", "--longest-ttl", "8h", "--yield-after", "30m", "--by", "mlee")
-	waiter := d.command(t.Context(), "get", "customer:42", "--operator", "pking", "--department", "sales", "--wait", "1h")
-	if err := waiter.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = waiter.Process.Kill(); _ = waiter.Wait() })
 	p := newPerson(t)
-	p.opens(t, d, "waiters")
-	p.has(t, "pking")
+	p.awaitsWaiter(t, d, "customer:42", "pking")
 	plan := p.plans(t, d, "transfer?name=customer%3A42", "cwu")
 	deskPlan := p.plans(t, d, "transfer?desk=bjones", "cwu")
 	p.plans(t, d, "transfer?desk=pking", "cwu")

@@ -244,6 +244,18 @@ func (p person) awaits(t *testing.T, expression string) {
 	}
 }
 
+// awaitsWaiter has somebody wait for an object until the end of the test, and opens the page that shows it.
+func (p person) awaitsWaiter(t *testing.T, d *desk, object, operator string) {
+	t.Helper()
+	waiter := d.command(t.Context(), "get", object, "--operator", operator, "--department", "sales", "--wait", "1h")
+	if err := waiter.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = waiter.Process.Kill(); _ = waiter.Wait() })
+	p.opens(t, d, "waiters")
+	p.has(t, "1 waiting", operator)
+}
+
 // literal is a text in a script.
 func literal(text string) string {
 	quoted, _ := json.Marshal(text) // a text can be written

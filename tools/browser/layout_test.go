@@ -53,14 +53,7 @@ func crowded(t *testing.T) *desk {
 	d.run(t, "get", "invoice:"+long, "--operator", long[:60], "--department", long[:60], "--ttl", "9d")
 	d.run(t, "get", "case:300879-00012345678", "--operator", "Miriam.Hassan-Lindqvist", "--department", "Customer Service Northern Region", "--ttl", "6d")
 	d.run(t, "transfer", "customer:300865", "--from", "Tanja.Rossi", "--to", "jdoe", "--to-department", "Claims", "--by", "mlee", "--reason", "on holiday")
-	waiter := d.command(t.Context(), "get", "case:300879-00012345678", "--operator", "jdoe", "--department", "Claims", "--wait", "1h")
-	if err := waiter.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = waiter.Process.Kill(); _ = waiter.Wait() })
-	p := newPerson(t)
-	p.opens(t, d, "waiters")
-	p.has(t, "1 waiting", "jdoe")
+	newPerson(t).awaitsWaiter(t, d, "case:300879-00012345678", "jdoe")
 	return d
 }
 

@@ -133,7 +133,8 @@ func (p person) isStale(t *testing.T) {
 	}
 }
 
-// Goal: a page whose console has gone says so, stands still, and recovers by itself. Method: the console ends and begins again.
+// Goal: a page whose console has gone says so, stands still, and recovers by itself; one whose session has ended leads to where people sign in. Method:
+// the console ends and begins again, at last as one that does not know the browser.
 func TestConsoleGoes(t *testing.T) {
 	t.Parallel()
 	d := newOffice(t) // whose browsers have no token that ends with the process
@@ -151,6 +152,10 @@ func TestConsoleGoes(t *testing.T) {
 	p.has(t, "customer:43")
 	p.lacksNews(t)
 	same()
+	d.stop()
+	d.flags = nil
+	d.serve(t)
+	p.has(t, "This browser is not known here.")
 }
 
 // Goal: the same where the console is there and the database is not; a page that is opened meanwhile comes by itself, too. Method: a

@@ -111,7 +111,7 @@ func english() texts {
 		"list.next":          "Next page",
 		"list.back":          "Page before",
 		"list.cut":           "These are the first 20 in this order. Filter the list to see others.",
-		"chip.search":        "“%s”",
+		"chip.q":             "“%s”",
 		"chip.reason":        "reason “%s”",
 		"chip.prefix":        "begins with %s",
 		"chip.type":          "type %s",

@@ -6,7 +6,6 @@ import (
 	"encoding/csv"
 	"fmt"
 	"io"
-	"maps"
 	"net/url"
 	"slices"
 	"strconv"
@@ -33,37 +32,17 @@ func eventKinds() []applock.EventKind {
 	}
 }
 
-// eventFilter has the parameters of the history's address, without empty ones.
-type eventFilter struct{ url.Values }
+// eventFilter has the parameters of the history's address.
+type eventFilter struct{ parameters }
 
 func eventFilterOf(query url.Values) eventFilter {
-	fields := map[string]string{}
-	for _, name := range filters()["/history.csv"] {
-		fields[name] = strings.TrimSpace(query.Get(name))
-	}
-	fields["since"] = cmp.Or(fields["since"], sinceYesterday)
-	return eventFilter{queryOf(fields)}
-}
-
-// With returns the address of a page with another value of a parameter, empty for none.
-func (f eventFilter) With(page, name, value string) string {
-	query := maps.Clone(f.Values)
-	if query.Set(name, value); value == "" {
-		query.Del(name)
-	}
-	return page + "?" + query.Encode()
+	f := eventFilter{parametersOf(query, filters()["/history.csv"]...)}
+	f.Set("since", cmp.Or(f.Get("since"), sinceYesterday))
+	return f
 }
 
 // Chips returns the set parts of the filter, apart from the period.
-func (f eventFilter) Chips() []chip {
-	var chips []chip
-	for _, name := range filters()["/history.csv"][1:] {
-		if value := f.Get(name); value != "" {
-			chips = append(chips, chip{Label: "chip." + name, Value: value, Address: f.With("history", name, "")})
-		}
-	}
-	return chips
-}
+func (f eventFilter) Chips() []chip { return f.chips("history", filters()["/history.csv"][1:]...) }
 
 // request returns what the database selects. The rest is for passes.
 func (f eventFilter) request() (request applock.HistoryRequest, err error) {

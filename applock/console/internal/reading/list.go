@@ -46,14 +46,11 @@ func comparisons() map[string]func(a, b row) int {
 	}
 }
 
-// filter holds the parameters of a list's address as they are written.
+// filter holds the parameters of a list's address.
 type filter struct {
-	Search                             string
-	Type, Prefix, Operator, Department string
-	NoDepartment, Waiting              bool
-	// Within is a time, or today. Offset is the reader's zone for that, in minutes east of UTC.
-	Older, Within, Offset string
-	Sort                  string
+	parameters
+
+	Sort string
 	// After is the last object of the previous page, if sorted by object. Skip is the number of locks before this page in other orders.
 	After string
 	Skip  int
@@ -61,124 +58,40 @@ type filter struct {
 	most int
 }
 
-// today is the value of Within for what ends before midnight.
+// today is the value of within for what ends before midnight. offset is then the reader's zone, in minutes east of UTC.
 const today = "today"
 
-func filterOf(query url.Values) (filter, error) {
-	get := func(name string) string { return strings.TrimSpace(query.Get(name)) }
-	f := filter{
-		Search: get("q"),
-		Type:   get("type"), Prefix: get("prefix"), Operator: get("operator"), Department: get("department"),
-		NoDepartment: get("no-department") != "", Waiting: get("waiting") != "",
-		Older: get("older"), Within: get("within"), Offset: get("offset"), Sort: cmp.Or(get("sort"), byObject),
-		After: query.Get("after"),
-	}
+func filterOf(query url.Values) (f filter, err error) {
+	f.parameters = parametersOf(query, "sort", "q", "type", "prefix", "operator", "department", "no-department", "waiting", "older", "within", "offset")
+	f.Sort, f.After = cmp.Or(f.Get("sort"), byObject), query.Get("after")
 	if comparisons()[strings.TrimPrefix(f.Sort, "-")] == nil {
 		return f, &applock.InvalidError{Argument: "sort", Reason: "is the name of no column"}
 	}
-	var err error
+	if f.Sort == byObject {
+		f.Del("sort")
+	}
 	f.Skip, err = skipOf(query)
 	return f, err
 }
 
-func (f filter) fields() map[string]string {
-	fields := map[string]string{
-		"q": f.Search, "type": f.Type, "prefix": f.Prefix, "operator": f.Operator, "department": f.Department,
-		"older": f.Older, "within": f.Within, "offset": f.Offset,
-	}
-	for name, set := range map[string]bool{"no-department": f.NoDepartment, "waiting": f.Waiting} {
-		if set {
-			fields[name] = "1"
-		}
-	}
-	return fields
-}
-
-// query returns the parameters of the first page.
-func (f filter) query() url.Values {
-	query := queryOf(f.fields())
-	if f.Sort != byObject {
-		query.Set("sort", f.Sort)
-	}
-	return query
-}
-
-func queryOf(fields map[string]string) url.Values {
-	query := url.Values{}
-	for name, value := range fields {
-		if value != "" {
-			query.Set(name, value)
-		}
-	}
-	return query
-}
-
-func addressOf(query url.Values) string {
-	if len(query) == 0 {
-		return "locks"
-	}
-	return "locks?" + query.Encode()
-}
-
-// Sorted returns the address of the same list in another order.
-func (f filter) Sorted(order string) string {
-	f.Sort = order
-	return addressOf(f.query())
-}
-
 // First returns the address of the first page.
-func (f filter) First() string { return f.Sorted(f.Sort) }
-
-func (f filter) with(name, value string) string {
-	query := f.query()
-	query.Set(name, value)
-	return addressOf(query)
-}
-
-// chip is a set part of the filter, with the address of the list without it; or an offered part, with the address of the list with it.
-// Value is empty if the label says it all.
-type chip struct{ Label, Value, Address string }
+func (f filter) First() string { return f.With("locks") }
 
 // Chips returns the set parts of the filter.
 func (f filter) Chips() []chip {
-	var chips []chip
-	for _, of := range []struct{ name, label string }{
-		{"q", "chip.search"}, {"prefix", "chip.prefix"}, {"type", "chip.type"}, {"operator", "chip.operator"}, {"department", "chip.department"},
-		{"no-department", "chip.no-department"}, {"waiting", "chip.waiting"}, {"older", "chip.older"}, {"within", "chip.within"},
-	} {
-		value := f.fields()[of.name]
-		if value == "" {
-			continue
-		}
-		query := f.query()
-		query.Del(of.name)
-		switch {
-		case of.name == "no-department" || of.name == "waiting":
-			value = ""
-		case of.name == "within" && value == today:
-			query.Del("offset")
-			value, of.label = "", "chip.today"
-		}
-		chips = append(chips, chip{Label: of.label, Value: value, Address: addressOf(query)})
-	}
-	return chips
+	return f.chips("locks", "q", "prefix", "type", "operator", "department", "no-department", "waiting", "older", "within")
 }
 
 // Offers returns the common filters that are not set.
 func (f filter) Offers() []chip {
 	var offers []chip
-	for _, of := range []struct{ name, value, label string }{
-		{"waiting", "1", "chip.waiting"}, {"within", "1h", "offer.within"}, {"within", today, "chip.today"}, {"older", "7d", "offer.older"},
+	for _, of := range []struct{ name, value, label, sort string }{
+		{"waiting", "1", "chip.waiting", f.Get("sort")}, {"within", "1h", "offer.within", byLeft}, {"within", today, "chip.today", byLeft},
+		{"older", "7d", "offer.older", f.Get("sort")},
 	} {
-		if f.fields()[of.name] != "" {
-			continue
+		if f.Get(of.name) == "" {
+			offers = append(offers, chip{Label: of.label, Address: f.With("locks", of.name, of.value, "sort", of.sort)})
 		}
-		query := f.query()
-		query.Set(of.name, of.value)
-		if of.name == "within" {
-			query.Set("sort", byLeft)
-		}
-		offers = append(offers, chip{Label: of.label, Address: addressOf(query)})
 	}
 	return offers
 }
@@ -193,14 +106,18 @@ func (f filter) Columns() []column {
 		{byObject, "label.object"}, {byOperator, "label.operator"}, {byDepartment, "label.department"}, {"-" + byWaiters, "label.waiting"},
 		{byAge, "label.since"}, {byLeft, "label.ends"}, {byNote, "label.note"},
 	} {
-		c := column{Label: of.label, Address: f.Sorted(of.order)}
-		name := strings.TrimPrefix(of.order, "-")
+		c := column{Label: of.label}
+		order, name := of.order, strings.TrimPrefix(of.order, "-")
 		switch f.Sort {
 		case name:
-			c.Sorted, c.Address = "ascending", f.Sorted("-"+name)
+			c.Sorted, order = "ascending", "-"+name
 		case "-" + name:
-			c.Sorted, c.Address = "descending", f.Sorted(name)
+			c.Sorted, order = "descending", name
 		}
+		if order == byObject {
+			order = ""
+		}
+		c.Address = f.With("locks", "sort", order)
 		columns = append(columns, c)
 	}
 	return columns
@@ -208,7 +125,7 @@ func (f filter) Columns() []column {
 
 // byKey reports whether the database can read a page by its key, with any filter.
 func (f filter) byKey() bool {
-	return f.Sort == byObject && f.Search == "" && !f.Waiting && f.Skip == 0
+	return f.Sort == byObject && f.Get("q")+f.Get("waiting") == "" && f.Skip == 0
 }
 
 // inSQL returns the database's order for the list, and whether it has one.
@@ -216,22 +133,23 @@ func (f filter) inSQL() (applock.ListOrder, bool) {
 	order, known := map[string]applock.ListOrder{
 		byObject: applock.ByObject, byLeft: applock.ByTimeLeft, byAge: applock.ByAge, "-" + byWaiters: applock.ByWaiters,
 	}[f.Sort]
-	selects := f.Search == "" && f.Skip == 0 && (f.Prefix == "" || order == applock.ByObject) && (!f.Waiting || order == applock.ByWaiters)
+	selects := f.Get("q") == "" && f.Skip == 0 && (f.Get("prefix") == "" || order == applock.ByObject) && (f.Get("waiting") == "" || order == applock.ByWaiters)
 	return order, known && selects
 }
 
 func (f filter) request() (applock.ListRequest, error) {
 	r := applock.ListRequest{
-		ObjectType: f.Type, Prefix: f.Prefix, Operator: f.Operator, Department: f.Department, NoDepartment: f.NoDepartment,
+		ObjectType: f.Get("type"), Prefix: f.Get("prefix"), Operator: f.Get("operator"), Department: f.Get("department"),
+		NoDepartment: f.Get("no-department") != "",
 	}
 	var err error
-	if r.OlderThan, err = pages.ParseSpan("OlderThan", f.Older); err != nil {
+	if r.OlderThan, err = pages.ParseSpan("OlderThan", f.Get("older")); err != nil {
 		return r, err
 	}
-	if f.Within == today {
-		r.ExpiresWithin, err = untilMidnight(time.Now(), f.Offset)
+	if within := f.Get("within"); within == today {
+		r.ExpiresWithin, err = untilMidnight(time.Now(), f.Get("offset"))
 	} else {
-		r.ExpiresWithin, err = pages.ParseSpan("ExpiresWithin", f.Within)
+		r.ExpiresWithin, err = pages.ParseSpan("ExpiresWithin", within)
 	}
 	if err != nil {
 		return r, err
@@ -285,8 +203,8 @@ func (r *Reader) ListPage(ctx context.Context, who access.Visitor, query url.Val
 	if err != nil {
 		return pages.View{}, err
 	}
-	v := pages.View{Template: "list", Title: r.pages.Text("title.locks"), Here: "locks", Search: f.Search}
-	if f.First() == (filter{Within: "1h", Sort: byLeft}).First() {
+	v := pages.View{Template: "list", Title: r.pages.Text("title.locks"), Here: "locks", Search: f.Get("q")}
+	if f.First() == "locks?sort=left&within=1h" {
 		v.Title = r.pages.Text("title.expiring")
 	}
 	page, err := r.readList(ctx, who, f)
@@ -327,14 +245,14 @@ func kindsOf(stats []applock.Stats) (types, departments []string) {
 
 // totalOf returns the number of locks that pass the filter, or zero if the statistics cannot tell.
 func totalOf(stats []applock.Stats, f filter) int {
-	known := filter{Type: f.Type, Department: f.Department, NoDepartment: f.NoDepartment, Sort: f.Sort, After: f.After, Skip: f.Skip}
-	if f != known {
+	objectType, department, none := f.Get("type"), f.Get("department"), f.Get("no-department") != ""
+	if f.With("locks", "type", "", "department", "", "no-department", "", "sort", "") != "locks" {
 		return 0
 	}
 	total := 0
 	for _, of := range stats {
-		ofDepartment := (f.Department == "" || f.Department == of.Department) && (!f.NoDepartment || of.Department == "")
-		if ofDepartment && (f.Type == "" || f.Type == of.ObjectType) {
+		ofDepartment := (department == "" || department == of.Department) && (!none || of.Department == "")
+		if ofDepartment && (objectType == "" || objectType == of.ObjectType) {
 			total += int(of.Live)
 		}
 	}
@@ -382,7 +300,7 @@ func (r *Reader) readPage(ctx context.Context, f filter, request applock.ListReq
 		if len(page.Rows) == f.rows() {
 			page.Cut = f.Sort != byObject
 			if !page.Cut {
-				page.More = f.with("after", page.Rows[f.rows()-1].Object.String())
+				page.More = f.With("locks", "after", page.Rows[f.rows()-1].Object.String())
 			}
 			break
 		}
@@ -398,11 +316,7 @@ func (r *Reader) readPage(ctx context.Context, f filter, request applock.ListReq
 }
 
 // All is the query of the whole list, which is never empty.
-func (l listed) All() string {
-	query := l.Filter.query()
-	query.Set("sort", byObject)
-	return query.Encode()
-}
+func (l listed) All() string { return strings.TrimPrefix(l.Filter.With("", "sort", byObject), "?") }
 
 // Passing returns the locks of a list by its query, in the order of their objects behind one, at most that many.
 func (r *Reader) Passing(ctx context.Context, query string, after applock.Object, most int) (locks []applock.Lock, err error) {
@@ -439,9 +353,9 @@ func (r *Reader) Passing(ctx context.Context, query string, after applock.Object
 
 // passing returns the rows that pass a filter.
 func (s *snapshot) passing(f filter, request applock.ListRequest) []row {
-	words, passed := strings.Fields(fold(f.Search)), []row{}
+	words, waiting, passed := strings.Fields(fold(f.Get("q"))), f.Get("waiting") != "", []row{}
 	for i, row := range s.rows {
-		if f.passes(row, request) && s.search(i, words) {
+		if passes(row, request) && (!waiting || row.Waiters > 0) && s.search(i, words) {
 			passed = append(passed, row)
 		}
 	}
@@ -450,7 +364,7 @@ func (s *snapshot) passing(f filter, request applock.ListRequest) []row {
 
 func (s *snapshot) page(f filter, request applock.ListRequest) listed {
 	passed := s.passing(f, request)
-	named, parsed := applock.ParseObject(f.Search)
+	named, parsed := applock.ParseObject(f.Get("q"))
 	isObject := parsed == nil && !slices.ContainsFunc(passed, func(r row) bool { return r.Object == named })
 	compare := comparisons()[strings.TrimPrefix(f.Sort, "-")]
 	switch {
@@ -461,7 +375,7 @@ func (s *snapshot) page(f filter, request applock.ListRequest) listed {
 	default:
 		slices.SortStableFunc(passed, compare)
 	}
-	page := listed{Filter: f, Total: len(passed), part: partOf(len(passed), f.Skip, f.query(), "locks")}
+	page := listed{Filter: f, Total: len(passed), part: partOf(len(passed), f.Skip, f.parameters, "locks")}
 	page.Rows = passed[page.From-1 : page.To]
 	if isObject {
 		page.Named = &named
@@ -469,15 +383,14 @@ func (s *snapshot) page(f filter, request applock.ListRequest) listed {
 	return page
 }
 
-// passes reports whether a lock passes the filter, apart from the search.
-func (f filter) passes(r row, request applock.ListRequest) bool {
+// passes reports whether a lock is among those that are asked for.
+func passes(r row, request applock.ListRequest) bool {
 	switch {
-	case f.Type != "" && r.Object.Type != f.Type,
-		f.Operator != "" && r.Owner.Operator != f.Operator,
-		f.Department != "" && r.Owner.Department != f.Department,
-		f.NoDepartment && r.Owner.Department != "",
-		f.Waiting && r.Waiters == 0,
-		f.Prefix != "" && !strings.HasPrefix(r.Object.String(), f.Prefix),
+	case request.ObjectType != "" && r.Object.Type != request.ObjectType,
+		request.Operator != "" && r.Owner.Operator != request.Operator,
+		request.Department != "" && r.Owner.Department != request.Department,
+		request.NoDepartment && r.Owner.Department != "",
+		request.Prefix != "" && !strings.HasPrefix(r.Object.String(), request.Prefix),
 		request.OlderThan > 0 && r.ExpiresAt.Add(-r.Left).Sub(r.AcquiredAt) < request.OlderThan, // now by the database's clock
 		request.ExpiresWithin > 0 && r.Left > request.ExpiresWithin:
 		return false

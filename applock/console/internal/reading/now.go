@@ -127,7 +127,7 @@ func (r *Reader) NowPage(ctx context.Context, who access.Visitor, query url.Valu
 		Department: department, Acts: who.Rights[access.Ask] || who.Rights[access.Extend],
 	}
 	data.Offers = offer(who, data.Queues)
-	soon := filter{Within: "1h", Sort: byLeft}
+	soon := filter{parameters: parameters{url.Values{"within": {"1h"}}}, Sort: byLeft}
 	ends, err := soon.request()
 	if err != nil {
 		return pages.View{}, err

@@ -108,14 +108,14 @@ type Desk struct {
 // Shown returns the desk as far as a page shows it.
 func (d Desk) Shown() Desk {
 	if len(d.Rows) > RowsOfPage {
-		d.Rows, d.More = d.Rows[:RowsOfPage], addressOf(queryOf(map[string]string{"operator": d.Operator}))
+		d.Rows, d.More = d.Rows[:RowsOfPage], parameters{}.With("locks", "operator", d.Operator)
 	}
 	d.Inbox, d.Actions = d.Inbox[:min(len(d.Inbox), RowsOfPage)], d.Actions[:min(len(d.Actions), RowsOfPage)]
 	return d
 }
 
 // All is the query of all locks of the desk.
-func (d Desk) All() string { return queryOf(map[string]string{"operator": d.Operator}).Encode() }
+func (d Desk) All() string { return url.Values{"operator": {d.Operator}}.Encode() }
 
 // eventsOfDesk is the number of newest events of an operator that are read.
 const eventsOfDesk = 500
@@ -133,7 +133,7 @@ func (r *Reader) ReadDesk(ctx context.Context, who access.Visitor, operator stri
 	if operator == "" {
 		return data, &applock.InvalidError{Argument: "Operator", Reason: "must not be empty"}
 	}
-	held, err := r.readList(ctx, who, filter{Operator: operator, Sort: byObject, most: MostOfPerson})
+	held, err := r.readList(ctx, who, filter{parameters: parameters{url.Values{"operator": {operator}}}, Sort: byObject, most: MostOfPerson})
 	if err != nil {
 		return data, err
 	}
@@ -184,7 +184,7 @@ func (r *Reader) WaitersPage(ctx context.Context, who access.Visitor, query url.
 		return pages.View{}, err
 	}
 	queues := all.queues(data.Type)
-	data.part = partOf(len(queues), skip, queryOf(map[string]string{"type": data.Type}), "waiters")
+	data.part = partOf(len(queues), skip, parametersOf(query, "type"), "waiters")
 	data.Blocked, data.Queues = len(queues), queues[data.From-1:data.To]
 	data.Types, _ = kindsOf(r.readCounts(ctx))
 	data.Offers = offer(who, data.Queues)

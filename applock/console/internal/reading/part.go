@@ -1,6 +1,7 @@
 package reading
 
 import (
+	"maps"
 	"net/url"
 	"slices"
 	"strconv"
@@ -30,23 +31,66 @@ func skipOf(query url.Values) (int, error) {
 	return skip, nil
 }
 
-// partOf returns the page behind so many rows of a list in memory. The query has the filter of the list.
-func partOf(rows, skip int, query url.Values, path string) part {
-	address := func(skip int) string {
-		query.Del("skip")
-		if skip > 0 {
-			query.Set("skip", strconv.Itoa(skip))
-		}
-		return strings.TrimSuffix(path+"?"+query.Encode(), "?")
-	}
+// partOf returns the page behind so many rows of a list in memory.
+func partOf(rows, skip int, of parameters, path string) part {
 	p := part{From: min(skip, rows) + 1}
 	if p.To = min(p.From-1+RowsOfPage, rows); p.To < rows {
-		p.More = address(p.To)
+		p.More = of.With(path, "skip", strconv.Itoa(p.To))
 	}
-	if skip > 0 {
-		p.Back = address(max(0, skip-RowsOfPage))
+	switch {
+	case skip > RowsOfPage:
+		p.Back = of.With(path, "skip", strconv.Itoa(skip-RowsOfPage))
+	case skip > 0:
+		p.Back = of.With(path)
 	}
 	return p
+}
+
+// parameters are those of a list's address that choose its rows, without empty ones.
+type parameters struct{ url.Values }
+
+func parametersOf(query url.Values, names ...string) parameters {
+	p := parameters{url.Values{}}
+	for _, name := range names {
+		if value := strings.TrimSpace(query.Get(name)); value != "" {
+			p.Set(name, value)
+		}
+	}
+	return p
+}
+
+// With returns the address of a page with other values of some parameters: name, value, name, value. An empty one is none.
+func (p parameters) With(page string, changed ...string) string {
+	query := url.Values{}
+	maps.Copy(query, p.Values)
+	for i := 0; i < len(changed); i += 2 {
+		if query.Set(changed[i], changed[i+1]); changed[i+1] == "" {
+			query.Del(changed[i])
+		}
+	}
+	return strings.TrimSuffix(page+"?"+query.Encode(), "?")
+}
+
+// chip is a set part of a filter, with the address of the list without it; or an offered part, with the address of the list with it.
+// Value is empty if the label says it all.
+type chip struct{ Label, Value, Address string }
+
+// chips returns those of the parameters that are set.
+func (p parameters) chips(page string, names ...string) []chip {
+	var chips []chip
+	for _, name := range names {
+		c := chip{Label: "chip." + name, Value: p.Get(name), Address: p.With(page, name, "")}
+		switch {
+		case c.Value == "":
+			continue
+		case name == "no-department" || name == "waiting":
+			c.Value = ""
+		case name == "within" && c.Value == today:
+			c = chip{Label: "chip.today", Address: p.With(page, name, "", "offset", "")}
+		}
+		chips = append(chips, c)
+	}
+	return chips
 }
 
 // filters are the parameters of the addresses that lead to lists.

@@ -87,7 +87,7 @@ func (r *Reader) PeoplePage(ctx context.Context, who access.Visitor, query url.V
 	workers := slices.DeleteFunc(all.workers(present), func(one worker) bool {
 		return !strings.Contains(fold(one.Operator+"\n"+one.Department), word)
 	})
-	data.part = partOf(len(workers), skip, queryOf(map[string]string{"q": data.Search}), "people")
+	data.part = partOf(len(workers), skip, parametersOf(query, "q"), "people")
 	data.Workers, data.All, data.Cut = workers[data.From-1:data.To], len(workers), all.cut
 	return pages.View{Template: "people", Title: r.pages.Text("title.people"), Here: "people", Data: data}, nil
 }
@@ -110,7 +110,7 @@ func (r *Reader) RequestsPage(ctx context.Context, who access.Visitor, query url
 		return pages.View{}, err
 	}
 	asked := slices.DeleteFunc(present.asked(), func(one applock.Asker) bool { return data.Type != "" && one.Object.Type != data.Type })
-	data.part = partOf(len(asked), skip, queryOf(map[string]string{"type": data.Type}), "requests")
+	data.part = partOf(len(asked), skip, parametersOf(query, "type"), "requests")
 	data.Asked, data.All = asked[data.From-1:data.To], len(asked)
 	data.Types, _ = kindsOf(r.readCounts(ctx))
 	return pages.View{Template: "requests", Title: r.pages.Text("now.asked"), Here: "requests", Data: data}, nil

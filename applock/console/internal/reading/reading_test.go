@@ -121,7 +121,8 @@ func TestChips(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("the chips are %q", got)
 	}
-	if chips := (filter{Within: today, Offset: "540", Sort: byLeft}).Chips(); len(chips) != 1 || chips[0] != (chip{Label: "chip.today", Address: "locks?sort=left"}) {
+	ending := filter{parameters: parameters{url.Values{"within": {today}, "offset": {"540"}, "sort": {byLeft}}}}
+	if chips := ending.Chips(); len(chips) != 1 || chips[0] != (chip{Label: "chip.today", Address: "locks?sort=left"}) {
 		t.Errorf("the chip of today is %v", chips)
 	}
 	if offers := f.Offers(); len(offers) != 1 || offers[0].Address != "locks?department=Billing&older=7d&sort=-left&waiting=1&within=1h" {

@@ -106,11 +106,18 @@ func (p *Pages) HTML(name string, args ...any) template.HTML { return p.texts.ht
 
 // Time formats a time as templates do.
 func (p *Pages) Time(t time.Time) template.HTML {
-	var text strings.Builder
-	if err := p.templates["results"].ExecuteTemplate(&text, "exactly", t); err != nil {
+	text, err := p.part("results", "exactly", t)
+	if err != nil {
 		return Value(t)
 	}
-	return template.HTML(text.String()) //nolint:gosec // escaped by a template
+	return text
+}
+
+// part returns a part of a page.
+func (p *Pages) part(page, name string, data any) (template.HTML, error) {
+	var text bytes.Buffer
+	err := p.templates[page].ExecuteTemplate(&text, name, data)
+	return template.HTML(text.String()), err //nolint:gosec // escaped by a template
 }
 
 // Write writes a page.
@@ -125,37 +132,31 @@ func (p *Pages) Write(w http.ResponseWriter, r *http.Request, v View, data Frame
 
 // Main returns the main part of a page.
 func (p *Pages) Main(v View, data Frame) (template.HTML, error) {
-	var text bytes.Buffer
-	err := p.templates[v.Template].ExecuteTemplate(&text, "main", data)
-	return template.HTML(text.String()), err //nolint:gosec // escaped by a template
+	return p.part(v.Template, "main", data)
 }
 
 // Banner returns what a page tells its reader above the main part.
-func (p *Pages) Banner(data Frame) (template.HTML, error) {
-	var text bytes.Buffer
-	err := p.templates["results"].ExecuteTemplate(&text, "banner", data)
-	return template.HTML(text.String()), err //nolint:gosec // escaped by a template
-}
+func (p *Pages) Banner(data Frame) (template.HTML, error) { return p.part("results", "banner", data) }
 
 // WriteAround writes the frame around a finished main part.
 func (p *Pages) WriteAround(w http.ResponseWriter, r *http.Request, v View, main template.HTML, data Frame) {
 	data.Main = main
 	// The whole page is rendered before any of it is sent, so that a failed template leaves no half page.
-	var text bytes.Buffer
-	if err := p.templates[v.Template].ExecuteTemplate(&text, "frame.html", data); err != nil {
+	text, err := p.part(v.Template, "frame.html", data)
+	if err != nil {
 		p.broken(w, r, err)
 		return
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.Header().Set("Vary", "Accept-Encoding, Sec-Fetch-Site")
-	body := text.Bytes()
+	body := []byte(text)
 	if compresses(r) {
 		w.Header().Set("Content-Encoding", "gzip")
-		text = bytes.Buffer{}
-		packed := gzip.NewWriter(&text)
-		_, _ = packed.Write(body) // into the memory
+		var memory bytes.Buffer
+		packed := gzip.NewWriter(&memory)
+		_, _ = packed.Write(body)
 		_ = packed.Close()
-		body = text.Bytes()
+		body = memory.Bytes()
 	}
 	if v.Status != 0 {
 		w.WriteHeader(v.Status)

@@ -20,10 +20,12 @@ type queued struct {
 	// Longest are those who wait longest, at most a page of them. All is the number of all.
 	Longest []applock.Waiter
 	All     int
+	// OfObject is true for those of an object.
+	OfObject bool
 }
 
 func (r *Reader) readWaiters(ctx context.Context, request applock.WaitersRequest) (queued, error) {
-	var found queued
+	found := queued{OfObject: request.ObjectID != ""}
 	request.PageSize = applock.MaxPageSize
 	for waiter, err := range r.client.Waiters(ctx, request) {
 		if err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 	"errors"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -442,7 +443,29 @@ func TestNewRefuses(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := New(ctx, good); err == nil || errors.Is(err, applock.ErrInvalid) {
-		t.Errorf("an issuer that does not answer: %v", err)
+		t.Errorf("a caller that has left: %v", err)
+	}
+}
+
+// Goal: an issuer that is down when the console starts may answer later, and one that answers as another or not at all is refused at once. Method: such
+// issuers; TestConsoleIsWatched has one that answers later.
+func TestIssuerIsDownAtStart(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		answer func(w http.ResponseWriter)
+		starts bool
+	}{
+		"cut off":            {func(http.ResponseWriter) { panic(http.ErrAbortHandler) }, true},
+		"fails":              {func(w http.ResponseWriter) { w.WriteHeader(http.StatusBadGateway) }, true},
+		"knows no such page": {func(w http.ResponseWriter) { w.WriteHeader(http.StatusNotFound) }, false},
+		"is another one":     {func(w http.ResponseWriter) { _, _ = io.WriteString(w, `{"issuer":"https://other.example.com"}`) }, false},
+	} {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { test.answer(w) }))
+		config := Config{Issuer: server.URL, ClientID: "applock", Address: "https://locks.example.com/", Client: server.Client()}
+		if _, err := New(t.Context(), config); (err == nil) != test.starts {
+			t.Errorf("the issuer %s: %v", name, err)
+		}
+		server.Close()
 	}
 }
 

@@ -4,8 +4,6 @@ import (
 	"bufio"
 	"context"
 	"fmt"
-	"net/http"
-	"net/http/httptest"
 	"net/url"
 	"os"
 	"os/exec"
@@ -277,27 +275,4 @@ func TestWebLockOutages(t *testing.T) {
 	jdoe.has(t, "You are signed out")
 	jdoe.do(t, network.SetCookie("person", "JDOE").WithURL("http://"+s.listen+"/"))
 	back("a new sign-in")
-}
-
-// Goal: a page of another origin gets, keeps and answers nothing, in a browser with its own rules. Method: such a page in JDOE's browser,
-// which sends what the browser lets it send.
-func TestWebLockOtherOrigin(t *testing.T) {
-	t.Parallel()
-	s := newShop(t)
-	jdoe := s.opens(t, "JDOE", "42")
-	jdoe.is(t, "mine")
-	evil := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "text/html")
-		_, _ = fmt.Fprintf(w, `<script>
-const body = '{"object_type": "customer", "object_id": "9", "client_id": "x"}';
-fetch("http://%s/locks/open", {method: "POST", mode: "no-cors", credentials: "include", body}).then(() => { document.title = "sent" })
-</script>`, s.listen)
-	}))
-	defer evil.Close()
-	jdoe.do(t, chromedp.Navigate(evil.URL))
-	jdoe.awaits(t, "document.title === 'sent'")
-	d := &desk{program: "../../bin/applockctl", dsn: s.dsn}
-	if got := d.run(t, "list", "--output", "json"); strings.Contains(got, `"object_id":"9"`) {
-		t.Errorf("another origin has got %s", got)
-	}
 }

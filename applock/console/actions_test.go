@@ -5,7 +5,6 @@ import (
 	"errors"
 	"html"
 	"net/http"
-	"net/http/httptest"
 	"net/url"
 	"regexp"
 	"strings"
@@ -33,17 +32,18 @@ func formOf(page string) url.Values {
 	return form
 }
 
-// follow fetches what the browser is sent to, unless the page has come already.
-func (d desk) follow(t *testing.T, w *httptest.ResponseRecorder) (status int, page string) {
+// sends sends a form, and returns the page behind it, which has this status and these texts.
+func (d desk) sends(t *testing.T, address string, form url.Values, status int, texts ...string) (page string) {
 	t.Helper()
-	if w.Code == http.StatusOK {
-		return w.Code, w.Body.String()
+	w := d.submit(address, form)
+	if w.Code == http.StatusSeeOther {
+		w = d.do(request(http.MethodGet, "/"+w.Header().Get("Location"), ""))
 	}
-	if w.Code != http.StatusSeeOther {
-		t.Fatalf("status %d: %s", w.Code, w.Body)
+	if w.Code != status {
+		t.Errorf("%s has status %d, want %d", address, w.Code, status)
 	}
-	answer := d.do(request(http.MethodGet, "/"+w.Header().Get("Location"), ""))
-	return answer.Code, answer.Body.String()
+	check(t, w.Body.String(), texts...)
+	return w.Body.String()
 }
 
 func (d desk) holder(t *testing.T, object string) applock.Lock {
@@ -80,22 +80,15 @@ func TestChangedHandsMeanwhile(t *testing.T) {
 		}
 		form := confirmedForm(old, "why not")
 		form.Set("to", "ASMITH")
-		status, page := d.follow(t, d.submit("/"+verb, form))
-		check(t, page, "FREE", "Nothing has happened: nobody holds the object any more.")
-		if status != http.StatusConflict {
-			t.Errorf("%s of what is free: status %d", verb, status)
-		}
+		d.sends(t, "/"+verb, form, http.StatusConflict, "FREE", "Nothing has happened: nobody holds the object any more.")
 		check(t, d.see(t, "/"+verb+"?name="+object, http.StatusConflict), "nobody holds the object any more")
 		again := d.get(t, object, "JDOE", time.Hour)
-		status, page = d.follow(t, d.submit("/"+verb, form))
-		check(t, page, "HELD", ">JDOE</a>")
-		if lock := d.holder(t, object); lock.Fence != again.Fence || lock.Note != "" || status != http.StatusConflict {
-			t.Errorf("%s with an old fence: status %d, %+v", verb, status, lock)
+		d.sends(t, "/"+verb, form, http.StatusConflict, "HELD", ">JDOE</a>")
+		if lock := d.holder(t, object); lock.Fence != again.Fence || lock.Note != "" {
+			t.Errorf("%s with an old fence: %+v", verb, lock)
 		}
 		form.Del("confirmed")
-		if status, page := d.follow(t, d.submit("/"+verb, form)); status != http.StatusConflict || !strings.Contains(page, "HELD") {
-			t.Errorf("%s asks about a grant that has ended: status %d", verb, status)
-		}
+		d.sends(t, "/"+verb, form, http.StatusConflict, "HELD")
 	}
 	if events := d.events(t); len(events) != 0 {
 		t.Errorf("the history has %+v", events)
@@ -116,9 +109,7 @@ func TestChangesAreRefused(t *testing.T) {
 		for _, verb := range access.Changes() {
 			form := confirmedForm(grant, "because")
 			form.Set("to", "ASMITH")
-			if w := d.submit("/"+verb, form); w.Code != http.StatusForbidden {
-				t.Errorf("%s: %s has status %d", name, verb, w.Code)
-			}
+			d.sends(t, "/"+verb, form, http.StatusForbidden)
 			check(t, d.see(t, "/"+verb+"?name=customer%3A42", http.StatusForbidden), "You have no right to do that. If you need it, ask the person who runs this console.")
 			d.see(t, "/"+verb+"?desk=JDOE", http.StatusForbidden)
 		}
@@ -134,7 +125,7 @@ func TestChangesAreRefused(t *testing.T) {
 	}
 	d := newDesk(t, supervisor())
 	grant := d.get(t, "customer:42", "JDOE", time.Hour)
-	for what, change := range map[string]func(form url.Values){
+	for _, change := range map[string]func(form url.Values){
 		"no lock":      func(form url.Values) { form.Del("lock") },
 		"no fence":     func(form url.Values) { form.Set("lock", "JDOE customer:42") },
 		"fence 0":      func(form url.Values) { form.Set("lock", "0 JDOE customer:42") },
@@ -146,30 +137,20 @@ func TestChangesAreRefused(t *testing.T) {
 	} {
 		form := confirmedForm(grant, "because")
 		change(form)
-		if w := d.submit("/release", form); w.Code != http.StatusBadRequest {
-			t.Errorf("%s: status %d", what, w.Code)
-		}
+		d.sends(t, "/release", form, http.StatusBadRequest)
 	}
-	if w := d.submit("/release", confirmedForm(grant, strings.Repeat("x", 1<<20))); w.Code != http.StatusRequestEntityTooLarge {
-		t.Errorf("a big form has status %d", w.Code)
-	}
+	d.sends(t, "/release", confirmedForm(grant, strings.Repeat("x", 1<<20)), http.StatusRequestEntityTooLarge)
 	desk := deskForm("JDOE", "ASMITH")
 	desk.Set("confirmed", "yes")
-	_, page := d.follow(t, d.submit("/release", desk)) // a confirmation that names no lock is a plan
-	check(t, page, "Who is notified")
-	long := d.submit("/release", confirmedForm(grant, strings.Repeat("x", applock.MaxReasonLength+1)))
-	check(t, long.Body.String(), "“Reason” has 256 characters")
+	d.sends(t, "/release", desk, http.StatusOK, "Who is notified") // a confirmation that names no lock is a plan
+	d.sends(t, "/release", confirmedForm(grant, strings.Repeat("x", applock.MaxReasonLength+1)), http.StatusBadRequest, "“Reason” has 256 characters")
 	both := confirmedForm(grant, "because")
 	both.Add("lock", both.Get("lock"))
-	if w := d.submit("/note", both); w.Code != http.StatusBadRequest {
-		t.Errorf("a note on several locks has status %d", w.Code)
-	}
+	d.sends(t, "/note", both, http.StatusBadRequest)
 	for range 500 {
 		both.Add("lock", both.Get("lock"))
 	}
-	if w := d.submit("/release", both); w.Code != http.StatusRequestEntityTooLarge {
-		t.Errorf("more locks than a plan has: status %d", w.Code)
-	}
+	d.sends(t, "/release", both, http.StatusRequestEntityTooLarge) // more than a plan has
 	if w := d.do(request(http.MethodPut, "/release", "")); w.Code == http.StatusOK {
 		t.Error("another method than POST is let through")
 	}
@@ -215,16 +196,14 @@ func TestTargets(t *testing.T) {
 		form.Set("department", test.department)
 		form.Set("unknown", test.unknown)
 		if test.problem != "" { // also where a hand goes past the plan
-			w := d.submit("/transfer", form)
-			check(t, w.Body.String(), test.problem)
-			if ask := strings.Contains(w.Body.String(), `name="unknown" value="asmihtth"`); w.Code != http.StatusBadRequest || ask != (test.to == "asmihtth") {
-				t.Errorf("%q has status %d, and asks whether it is meant: %t", test.to, w.Code, ask)
+			page := d.sends(t, "/transfer", form, http.StatusBadRequest, test.problem)
+			if ask := strings.Contains(page, `name="unknown" value="asmihtth"`); ask != (test.to == "asmihtth") {
+				t.Errorf("%q asks whether it is meant: %t", test.to, ask)
 			}
 			continue
 		}
 		form.Del("confirmed")
-		_, plan := d.follow(t, d.submit("/transfer", form))
-		check(t, plan, "<button>Hand over customer:42 "+test.plan+"</button>")
+		d.sends(t, "/transfer", form, http.StatusOK, "<button>Hand over customer:42 "+test.plan+"</button>")
 	}
 	d.hold(t, "case:1", "MLEE", "legal", time.Hour)
 	check(t, d.see(t, "/take?name=customer%3A42", http.StatusOK), `value="legal"`)
@@ -249,22 +228,19 @@ func TestHandBack(t *testing.T) {
 		form.Add("lock", pages.FormatGrant(d.get(t, object, operator, time.Hour).Key()))
 	}
 	form.Set("carry", "yes")
-	_, answer := d.follow(t, d.submit("/take", form))
-	check(t, answer, "TAKEN</strong> Taken over. You have it now. 3 of 3.", `<button class="small">Hand back 2 locks to JDOE (CS)</button>`, `<button class="small">Hand back a:3 to BJONES (CS)</button>`)
+	answer := d.sends(t, "/take", form, http.StatusOK, "TAKEN</strong> Taken over. You have it now. 3 of 3.", `<button class="small">Hand back 2 locks to JDOE (CS)</button>`, `<button class="small">Hand back a:3 to BJONES (CS)</button>`)
 	_, back, _ := strings.Cut(answer, `action="transfer">`)
 	back, _, _ = strings.Cut(back, "</form>")
-	_, plan := d.follow(t, d.submit("/transfer", formOf(back)))
-	check(t, plan, "<button>Hand over 2 locks of MLEE to JDOE (CS)</button>", "Handed back", "a note")
+	plan := d.sends(t, "/transfer", formOf(back), http.StatusOK, "<button>Hand over 2 locks of MLEE to JDOE (CS)</button>", "Handed back", "a note")
 	confirmed := formOf(plan)
 	confirmed.Set("carry", "yes")
-	_, answer = d.follow(t, d.submit("/transfer", confirmed))
-	check(t, answer, "TRANSFERRED</strong> Handed over. 2 of 2.")
+	answer = d.sends(t, "/transfer", confirmed, http.StatusOK, "TRANSFERRED</strong> Handed over. 2 of 2.")
 	for object, want := range map[string]string{"a:1": "JDOE (CS) a note", "a:2": "JDOE (CS) ", "a:3": "MLEE (CS) "} {
 		if lock := d.holder(t, object); lock.Owner.String()+" "+lock.Note != want {
 			t.Errorf("%s is held by %s, with the note %q", object, lock.Owner, lock.Note)
 		}
 	}
-	_, answer = d.follow(t, d.submit("/release", confirmedForm(d.get(t, "a:4", "JDOE", time.Hour), "gone")))
+	answer = d.sends(t, "/release", confirmedForm(d.get(t, "a:4", "JDOE", time.Hour), "gone"), http.StatusOK)
 	if strings.Contains(answer, "Hand back") {
 		t.Error("a release can be handed back")
 	}
@@ -282,41 +258,32 @@ func TestNoteOfAnother(t *testing.T) {
 	check(t, page, "first line\nsecond &lt;line&gt;</textarea>")
 	form := formOf(page)
 	form.Set("reason", "mine\r\nof two lines") // as browsers send it
-	_, plan := d.follow(t, d.submit("/note", form))
-	check(t, plan, "first line", "of two lines", "<button>Save the note on customer:42</button>")
-	confirmed := formOf(plan)
+	confirmed := formOf(d.sends(t, "/note", form, http.StatusOK, "first line", "of two lines", "<button>Save the note on customer:42</button>"))
 
 	d.note(t, grant, "theirs")
-	again := d.submit("/note", confirmed)
-	check(t, again.Body.String(), "somebody has changed the note", "theirs", "mine")
-	if note := d.holder(t, "customer:42").Note; again.Code != http.StatusConflict || note != "theirs" {
-		t.Errorf("status %d, the note is %q", again.Code, note)
+	again := d.sends(t, "/note", confirmed, http.StatusConflict, "somebody has changed the note", "theirs", "mine")
+	if note := d.holder(t, "customer:42").Note; note != "theirs" {
+		t.Errorf("the note is %q", note)
 	}
-	if w := d.submit("/note", form); w.Code != http.StatusConflict { // the plan says it, too
-		t.Errorf("the plan has status %d", w.Code)
-	}
-	form = formOf(again.Body.String())
+	d.sends(t, "/note", form, http.StatusConflict) // the plan says it, too
+	form = formOf(again)
 	form.Set("reason", "mine\r\nof two lines")
-	_, plan = d.follow(t, d.submit("/note", form))
-	status, answer := d.follow(t, d.submit("/note", formOf(plan)))
-	check(t, answer, "NOTED</strong> The note is saved.")
-	if note := d.holder(t, "customer:42").Note; status != http.StatusOK || note != "mine\nof two lines" {
-		t.Errorf("status %d, the note is %q", status, note)
+	plan := d.sends(t, "/note", form, http.StatusOK)
+	d.sends(t, "/note", formOf(plan), http.StatusOK, "NOTED</strong> The note is saved.")
+	if note := d.holder(t, "customer:42").Note; note != "mine\nof two lines" {
+		t.Errorf("the note is %q", note)
 	}
 
 	form = formOf(d.see(t, "/note?name=customer%3A42", http.StatusOK))
 	form.Set("reason", "")
-	_, plan = d.follow(t, d.submit("/note", form))
-	check(t, plan, "<button>Clear the note on customer:42</button>", "(no note)")
-	_, answer = d.follow(t, d.submit("/note", formOf(plan)))
-	check(t, answer, "NOTED")
+	plan = d.sends(t, "/note", form, http.StatusOK, "<button>Clear the note on customer:42</button>", "(no note)")
+	d.sends(t, "/note", formOf(plan), http.StatusOK, "NOTED")
 	if note := d.holder(t, "customer:42").Note; note != "" {
 		t.Errorf("the note is %q", note)
 	}
 	form = formOf(d.see(t, "/note?name=customer%3A42", http.StatusOK))
 	form.Set("reason", "")
-	w := d.submit("/note", form)
-	check(t, w.Body.String(), "“Note” is missing.")
+	d.sends(t, "/note", form, http.StatusBadRequest, "“Note” is missing.")
 }
 
 // meeting is a database at which two who look at a lock wait for each other, at most a moment: so both know it before either changes it.

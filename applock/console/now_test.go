@@ -248,25 +248,19 @@ func TestPoliciesAreSet(t *testing.T) {
 			t.Errorf("there are %+v, want %+v, %v", got, want, err)
 		}
 	}
-	plan := d.submit("/policy", form).Body.String()
-	check(t, plan, "<h1>Set the policy of case?</h1>", ">2 d<", ">7 d<", ">30 m<", "needs no reason", "keeps everything", "not shown", "audit", ">10 years<", ">shown<", ">never<")
+	plan := d.sends(t, "/policy", form, http.StatusOK, "<h1>Set the policy of case?</h1>", ">2 d<", ">7 d<", ">30 m<", "needs no reason", "keeps everything", "not shown", "audit", ">10 years<", ">shown<", ">never<")
 	policies()
 	other := applock.Policy{Type: "case", LongestTTL: time.Hour, HistoryLevel: applock.HistoryChanges}
 	if err := d.client.SetPolicy(t.Context(), applock.SetPolicyRequest{Policy: other, Actor: "ROOT"}); err != nil {
 		t.Fatal(err)
 	}
-	plan = d.submit("/policy", formOf(plan)).Body.String()
-	check(t, plan, "<h1>Set the policy of case?</h1>", ">1 h<")
+	plan = d.sends(t, "/policy", formOf(plan), http.StatusOK, "<h1>Set the policy of case?</h1>", ">1 h<")
 	policies(other)
 	want := applock.Policy{
 		Type: "case", DefaultTTL: 48 * time.Hour, LongestTTL: 168 * time.Hour, TakeWithoutReason: true, HistoryLevel: applock.HistoryAll, WithoutPresence: true, YieldAfter: 30 * time.Minute,
 	}
 	for range 2 {
-		status, page := d.follow(t, d.submit("/policy", formOf(plan)))
-		check(t, page, "case", ">30 m<", `href="policy?drop=yes&amp;type=case"`)
-		if status != http.StatusOK {
-			t.Errorf("status %d", status)
-		}
+		d.sends(t, "/policy", formOf(plan), http.StatusOK, "case", ">30 m<", `href="policy?drop=yes&amp;type=case"`)
 		policies(want)
 	}
 	if events := d.events(t); len(events) != 2 || events[1].Actor != "MLEE" || !strings.Contains(events[1].Reason, "audit") {
@@ -275,11 +269,9 @@ func TestPoliciesAreSet(t *testing.T) {
 	check(t, d.see(t, "/policy?type=case", http.StatusOK), `value="2d"`, `value="7d"`, `value="30m"`, `name="unseen" value="yes" checked`)
 	form = formOf(d.see(t, "/policy?drop=yes&type=case", http.StatusOK))
 	form.Set("reason", "not any more")
-	plan = d.submit("/policy", form).Body.String()
-	check(t, plan, "<h1>Drop the policy of case?</h1>")
+	plan = d.sends(t, "/policy", form, http.StatusOK, "<h1>Drop the policy of case?</h1>")
 	for range 2 {
-		_, page := d.follow(t, d.submit("/policy", formOf(plan)))
-		check(t, page, "No type has a policy.")
+		d.sends(t, "/policy", formOf(plan), http.StatusOK, "No type has a policy.")
 	}
 	policies()
 }
@@ -308,9 +300,7 @@ func TestPoliciesAreRefused(t *testing.T) {
 	}
 	config.Departments = func(string, string) []string { return []string{"sales"} }
 	bound := deskOn(d.client, config)
-	if w := bound.submit("/policy", good); w.Code != http.StatusForbidden {
-		t.Errorf("one who is bound to departments: status %d", w.Code)
-	}
+	bound.sends(t, "/policy", good, http.StatusForbidden)
 	bound.see(t, "/policy?type=case", http.StatusForbidden)
 	lacks(t, bound.see(t, "/policies", http.StatusOK), `action="policy"`, `href="policy?`)
 	if got, err := d.client.Policies(t.Context(), ""); err != nil || len(got) > 0 {

@@ -33,7 +33,7 @@ func TestPlanIsUsedOnce(t *testing.T) {
 	grant := d.get(t, "a:1", "JDOE", time.Hour)
 	form := confirmedForm(grant, "gone")
 	form.Del("confirmed")
-	_, plan := d.follow(t, d.submit("/release", form))
+	plan := d.sends(t, "/release", form, http.StatusOK)
 	confirmed := formOf(plan)
 	var clicks sync.WaitGroup
 	for range 2 {
@@ -44,8 +44,7 @@ func TestPlanIsUsedOnce(t *testing.T) {
 	}
 	clicks.Wait()
 	d.get(t, "a:1", "JDOE", time.Hour)
-	_, answer := d.follow(t, d.submit("/release", confirmed))
-	check(t, answer, "<strong>RELEASED</strong>")
+	d.sends(t, "/release", confirmed, http.StatusOK, "<strong>RELEASED</strong>")
 	if lock := d.holder(t, "a:1"); lock.Fence <= grant.Fence {
 		t.Errorf("the second use has released %+v", lock)
 	}
@@ -63,25 +62,19 @@ func TestPlansAreOfOnePersonAndKey(t *testing.T) {
 	stranger, alone := config, config
 	stranger.SignIn, alone.Key = Local("PKING"), [32]byte{}
 	for _, by := range []Config{config, alone} { // the key of a console without one is like no other's
-		sealed := deskOn(d.client, by).submit("/release", form)
+		sealed := deskOn(d.client, by).submit("/release", form).Header().Get("Location")
 		for _, other := range []Config{stranger, alone} {
-			status, lost := deskOn(d.client, other).follow(t, sealed)
-			check(t, lost, "Nothing has happened yet: begin again")
-			if status != http.StatusNotFound {
-				t.Errorf("a lost plan has status %d", status)
-			}
+			check(t, deskOn(d.client, other).see(t, "/"+sealed, http.StatusNotFound), "Nothing has happened yet: begin again")
 		}
 	}
 	form.Set("confirmed", "yes")
-	sealed := d.submit("/release", form)
-	_, answer := deskOn(d.client, config).follow(t, sealed)
-	check(t, answer, "<strong>RELEASED</strong>")
-	_, lost := deskOn(d.client, stranger).follow(t, sealed)
-	check(t, lost, "This answer cannot be read any more")
+	sealed := d.submit("/release", form).Header().Get("Location")
+	check(t, deskOn(d.client, config).see(t, "/"+sealed, http.StatusOK), "<strong>RELEASED</strong>")
+	check(t, deskOn(d.client, stranger).see(t, "/"+sealed, http.StatusNotFound), "This answer cannot be read any more")
 }
 
 // Goal: a desk is handed over after a plan that shows each lock, once, and the answer is that of the database for each. Method: the
-// forms of a browser without a script, then a reload, and the same with a new lock.
+// forms of a browser without a script, twice, and the same with a new lock.
 func TestHandDeskOver(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t, supervisor())
@@ -103,8 +96,7 @@ func TestHandDeskOver(t *testing.T) {
 	form.Set("department", "CS")
 	form.Set("reason", "JDOE is ill")
 	form.Set("type", "customer")
-	_, plan := d.follow(t, d.submit("/transfer", form))
-	check(t, plan, "<button>Hand over 2 locks of JDOE to ASMITH (CS)</button>", "JDOE loses 2 locks to ASMITH (CS).", "Waiting, and keeps waiting: PKING.", "Waiting, and gets it in this step: ASMITH.",
+	plan := d.sends(t, "/transfer", form, http.StatusOK, "<button>Hand over 2 locks of JDOE to ASMITH (CS)</button>", "JDOE loses 2 locks to ASMITH (CS).", "Waiting, and keeps waiting: PKING.", "Waiting, and gets it in this step: ASMITH.",
 		"In the inbox, with the reason: JDOE.", "The history keeps your name, MLEE", "JDOE is ill")
 	if strings.Contains(plan, "WOULD_TRANSFER") || strings.Index(plan, "<button>") > strings.Index(plan, "<table") {
 		t.Error("the plan repeats what it is, or its button is below it")
@@ -117,21 +109,15 @@ func TestHandDeskOver(t *testing.T) {
 	}
 	confirmed := formOf(plan)
 	d.get(t, "customer:45", "JDOE", time.Hour)
-	done := d.submit("/transfer", confirmed)
 	for range 2 {
-		status, page := d.follow(t, done)
-		check(t, page, "TRANSFERRED</strong> Handed over. 2 of 2.", "To the desk of ASMITH")
-		if got := strings.Join(objects(t, page), " "); got != "customer:42 customer:43" || status != http.StatusOK {
-			t.Errorf("status %d, the answer is about %s", status, got)
+		answer := d.sends(t, "/transfer", confirmed, http.StatusOK, "TRANSFERRED</strong> Handed over. 2 of 2.", "To the desk of ASMITH")
+		if got := strings.Join(objects(t, answer), " "); got != "customer:42 customer:43" {
+			t.Errorf("the answer is about %s", got)
 		}
 	}
 	confirmed.Set("to", "BJONES") // which the person has not done
 	confirmed.Set("unknown", "BJONES")
-	status, page := d.follow(t, d.submit("/transfer", confirmed))
-	check(t, page, "HELD</strong> Nothing has happened", "2 of 2.")
-	if status != http.StatusConflict {
-		t.Errorf("an old confirmation for somebody else has status %d", status)
-	}
+	d.sends(t, "/transfer", confirmed, http.StatusConflict, "HELD</strong> Nothing has happened", "2 of 2.")
 	if events := d.events(t); len(events) != 2 || events[0].Actor != "MLEE" || events[0].Reason != "JDOE is ill" || events[1].To.Operator != "ASMITH" {
 		t.Errorf("the history has %+v", events)
 	}
@@ -140,8 +126,7 @@ func TestHandDeskOver(t *testing.T) {
 			t.Errorf("%s is held by %s", object, lock.Owner)
 		}
 	}
-	_, plan = d.follow(t, d.submit("/transfer", deskForm("CWU", "ASMITH")))
-	check(t, plan, "No lock is left to change: CWU.")
+	plan = d.sends(t, "/transfer", deskForm("CWU", "ASMITH"), http.StatusOK, "No lock is left to change: CWU.")
 	if strings.Contains(plan, "<button>Hand") {
 		t.Error("an empty desk can be handed over")
 	}
@@ -164,32 +149,20 @@ func TestSelectedLocks(t *testing.T) {
 	if len(form["lock"]) != 3 {
 		t.Fatalf("the list has %d of three boxes:\n%s", len(form["lock"]), page)
 	}
-	asked := d.submit("/release", form)
-	check(t, asked.Body.String(), "<h1>Release 3 locks of 2 operators</h1>", "a:3")
-	if asked.Code != http.StatusOK {
-		t.Errorf("the form has status %d", asked.Code)
-	}
-	form = formOf(asked.Body.String())
+	form = formOf(d.sends(t, "/release", form, http.StatusOK, "<h1>Release 3 locks of 2 operators</h1>", "a:3"))
 	form.Set("reason", "month-end")
 	d.release(t, "a:1", "JDOE")
 	d.wait(t, "a:3", "PKING")
-	_, plan := d.follow(t, d.submit("/release", form))
-	check(t, plan, "<button>Release 2 locks of 2 operators</button>", "Changed since you chose them, and left out: 1.", "FREE", "Waiting, and will try to get it: PKING.")
+	plan := d.sends(t, "/release", form, http.StatusOK, "<button>Release 2 locks of 2 operators</button>", "Changed since you chose them, and left out: 1.", "FREE", "Waiting, and will try to get it: PKING.")
 	d.release(t, "a:2", "JDOE")
 	d.get(t, "a:2", "JDOE", time.Hour)
-	status, answer := d.follow(t, d.submit("/release", formOf(plan)))
-	check(t, answer, "RELEASED</strong> Released. 1 of 2.", "HELD</strong> Nothing has happened", "1 of 2.")
-	if status != http.StatusConflict {
-		t.Errorf("status %d", status)
-	}
+	d.sends(t, "/release", formOf(plan), http.StatusConflict, "RELEASED</strong> Released. 1 of 2.", "HELD</strong> Nothing has happened", "1 of 2.")
 	for object, want := range map[string]string{"a:2": "JDOE", "a:3": "", "a:4": "JDOE"} {
 		if lock := d.holder(t, object); lock.Owner.Operator != want {
 			t.Errorf("%s is held by %q, want %q", object, lock.Owner.Operator, want)
 		}
 	}
-	if w := d.submit("/release", url.Values{}); w.Code != http.StatusBadRequest {
-		t.Errorf("nothing selected has status %d", w.Code)
-	}
+	d.sends(t, "/release", url.Values{}, http.StatusBadRequest)
 }
 
 // Goal: a desk and a list of more locks than a plan has are handed over plan by plan. Method: one lock more than a plan has, by the desk, a
@@ -226,11 +199,11 @@ func listForm(query, to string) url.Values {
 func planByPlan(t *testing.T, d desk, form url.Values) {
 	t.Helper()
 	for page, rows := range []int{500, 1} {
-		_, plan := d.follow(t, d.submit("/transfer", form))
+		plan := d.sends(t, "/transfer", form, http.StatusOK)
 		if got := len(objects(t, plan)); got != rows || strings.Contains(plan, "There are more") != (page == 0) {
 			t.Fatalf("plan %d has %d locks", page, got)
 		}
-		_, answer := d.follow(t, d.submit("/transfer", formOf(plan)))
+		answer := d.sends(t, "/transfer", formOf(plan), http.StatusOK)
 		if got := len(objects(t, answer)); got != rows || strings.Contains(answer, "HELD") {
 			t.Fatalf("answer %d has %d locks", page, got)
 		}
@@ -256,22 +229,17 @@ func TestExtend(t *testing.T) {
 		form.Add("lock", pages.FormatGrant(d.get(t, object, "JDOE", ttl).Key()))
 	}
 	check(t, d.see(t, "/extend?name=a:long", http.StatusOK), `name="lasts" value="9h"`, "Extend a:long")
-	check(t, d.submit("/extend", form).Body.String(), "<h1>Extend 5 locks of JDOE</h1>", `name="lasts" value="" `)
+	d.sends(t, "/extend", form, http.StatusOK, "<h1>Extend 5 locks of JDOE</h1>", `name="lasts" value="" `)
 	for lasts, problem := range map[string]string{"": "“Lasts from now” is missing.", "soon": "“Lasts from now” is written as"} {
 		form.Set("lasts", lasts)
-		w := d.submit("/extend", form)
-		if check(t, w.Body.String(), problem); w.Code != http.StatusBadRequest {
-			t.Errorf("for %q: status %d", lasts, w.Code)
-		}
+		d.sends(t, "/extend", form, http.StatusBadRequest, problem)
 	}
 	form.Set("lasts", "5h")
-	_, plan := d.follow(t, d.submit("/extend", form))
-	check(t, plan, "Extend 5 locks of JDOE?", "New end", "not the holder: JDOE", "without your name")
+	plan := d.sends(t, "/extend", form, http.StatusOK, "Extend 5 locks of JDOE?", "New end", "not the holder: JDOE", "without your name")
 	d.release(t, "a:free", "JDOE")
 	d.release(t, "a:other", "JDOE")
 	d.get(t, "a:other", "PKING", time.Hour)
-	_, answer := d.follow(t, d.submit("/extend", formOf(plan)))
-	check(t, answer, "RENEWED</strong> Extended. 3 of 5.", "HELD</strong> Nothing", "FREE</strong> Nothing", "PKING")
+	d.sends(t, "/extend", formOf(plan), http.StatusConflict, "RENEWED</strong> Extended. 3 of 5.", "HELD</strong> Nothing", "FREE</strong> Nothing", "PKING")
 	for object, want := range map[string]time.Duration{"a:short": 5 * time.Hour, "a:long": 9 * time.Hour, "b:policy": 3 * time.Hour, "a:other": time.Hour} {
 		if left := d.holder(t, object).Left; left > want || left < want-time.Hour/2 {
 			t.Errorf("%s lasts %s more, want %s", object, left, want)
@@ -282,8 +250,8 @@ func TestExtend(t *testing.T) {
 	}
 	form = listForm("prefix=a:long", "ASMITH")
 	form.Set("lasts", "2h")
-	_, plan = d.follow(t, d.submit("/transfer", form))
-	d.follow(t, d.submit("/transfer", formOf(plan)))
+	plan = d.sends(t, "/transfer", form, http.StatusOK)
+	d.sends(t, "/transfer", formOf(plan), http.StatusOK)
 	if lock := d.holder(t, "a:long"); lock.Owner.Operator != "ASMITH" || lock.Left > 2*time.Hour {
 		t.Errorf("handed over it is %+v", lock)
 	}
@@ -301,7 +269,7 @@ func TestPlanShowsTheEndAfterIt(t *testing.T) {
 	form.Set("to", "ASMITH")
 	form.Set("lasts", "")
 	form.Del("confirmed")
-	_, plan := d.follow(t, d.submit("/transfer", form))
+	plan := d.sends(t, "/transfer", form, http.StatusOK)
 	var heads []string
 	for _, head := range regexp.MustCompile(`<th scope="col">([^<]*)</th>`).FindAllStringSubmatch(plan, -1) {
 		heads = append(heads, head[1])
@@ -357,8 +325,7 @@ func TestNotesAreKept(t *testing.T) {
 		form := confirmedForm(grant, "JDOE is ill")
 		form.Set("to", "ASMITH")
 		form.Del("confirmed")
-		_, plan := d.follow(t, d.submit("/"+test.verb, form))
-		check(t, plan, text, "Each note ends with its grant. The history keeps the note after the reason.")
+		plan := d.sends(t, "/"+test.verb, form, http.StatusOK, text, "Each note ends with its grant. The history keeps the note after the reason.")
 		if box, ticked := strings.Contains(plan, `name="carry"`), strings.Contains(plan, `name="carry" value="yes" checked`); box != (test.verb != "release") || ticked != (test.verb == "transfer") {
 			t.Errorf("%s: there is a box: %t, which is ticked: %t", name, box, ticked)
 		}
@@ -367,13 +334,8 @@ func TestNotesAreKept(t *testing.T) {
 			confirmed.Set("carry", "yes")
 		}
 		form.Set("reason", strings.Repeat("r", applock.MaxReasonLength-len(text)))
-		_, plan = d.follow(t, d.submit("/"+test.verb, form))
-		check(t, plan, "A note does not fit whole into the history after this reason")
-		status, answer := d.follow(t, d.submit("/"+test.verb, confirmed))
-		check(t, answer, text, test.said)
-		if status != http.StatusOK {
-			t.Errorf("%s: status %d", name, status)
-		}
+		plan = d.sends(t, "/"+test.verb, form, http.StatusOK, "A note does not fit whole into the history after this reason")
+		d.sends(t, "/"+test.verb, confirmed, http.StatusOK, text, test.said)
 		if lock := behind.holder(t, "customer:42"); lock.Note != test.note {
 			t.Errorf("%s: the note is %q, want %q", name, lock.Note, test.note)
 		}
@@ -418,30 +380,23 @@ func failuresAmongMany(t *testing.T) {
 	for _, id := range []string{"1", "2", "3", "4", "5"} {
 		behind.get(t, "a:"+id, "JDOE", time.Hour)
 	}
-	_, plan := d.follow(t, d.submit("/release", deskForm("JDOE", "")))
+	plan := d.sends(t, "/release", deskForm("JDOE", ""), http.StatusOK)
 	confirmed := formOf(plan)
 	confirmed.Set("next", "b:1") // as if the desk had more than a plan has
-	status, answer := d.follow(t, d.submit("/release", confirmed))
-	lacks(t, answer, "Go on with the next ones")
-	check(t, answer, `name="next" value="b:1"`, "RELEASED</strong> Released. 2 of 5.", "Not done, or the outcome is unknown. "+applock.ErrBusy.Error(), "2 of 5 done, 3 left.",
+	answer := d.sends(t, "/release", confirmed, http.StatusGatewayTimeout, `name="next" value="b:1"`, "RELEASED</strong> Released. 2 of 5.", "Not done, or the outcome is unknown. "+applock.ErrBusy.Error(), "2 of 5 done, 3 left.",
 		"It is not known whether this was done: a:4.", "Go on with the 3 left")
-	if status < http.StatusInternalServerError {
-		t.Errorf("status %d", status)
-	}
-	_, plan = d.follow(t, d.submit("/release", formOf(answer)))
-	check(t, plan, "<button>Release 3 locks of JDOE</button>")
+	lacks(t, answer, "Go on with the next ones")
+	d.sends(t, "/release", formOf(answer), http.StatusOK, "<button>Release 3 locks of JDOE</button>")
 	if _, err := behind.client.Release(t.Context(), applock.ReleaseRequest{Key: behind.holder(t, "a:4").Key(), Actor: "MLEE", Reason: "JDOE is ill"}); err != nil {
 		t.Fatal(err) // the call without an answer has done it
 	}
-	_, plan = d.follow(t, d.submit("/release", formOf(answer)))
-	check(t, plan, "<button>Release 2 locks of JDOE</button>", "<strong>RELEASED</strong> Released.")
+	d.sends(t, "/release", formOf(answer), http.StatusOK, "<button>Release 2 locks of JDOE</button>", "<strong>RELEASED</strong> Released.")
 
 	clear(errs)
 	behind.get(t, "a:4", "JDOE", time.Hour)
-	_, plan = d.follow(t, d.submit("/release", deskForm("JDOE", "")))
+	plan = d.sends(t, "/release", deskForm("JDOE", ""), http.StatusOK)
 	late = func() { time.Sleep(config.Timeout/2 + 1) }
-	_, answer = d.follow(t, d.submit("/release", formOf(plan)))
-	check(t, answer, "RELEASED</strong> Released. 1 of 3.", "1 of 3 done, 2 left.")
+	d.sends(t, "/release", formOf(plan), http.StatusOK, "RELEASED</strong> Released. 1 of 3.", "1 of 3 done, 2 left.")
 	for object, want := range map[string]string{"a:1": "", "a:2": "", "a:3": "", "a:4": "JDOE", "a:5": "JDOE"} {
 		if lock := behind.holder(t, object); lock.Owner.Operator != want {
 			t.Errorf("%s is held by %q, want %q", object, lock.Owner.Operator, want)

@@ -89,10 +89,9 @@ func TestDepartmentsBoundASupervisor(t *testing.T) {
 			t.Errorf("a lock of another department has status %d", w.Code)
 		}
 	}
-	_, plan := d.follow(t, d.submit("/release", deskForm("JDOE", "")))
-	check(t, plan, "<button>Release 2 locks of JDOE</button>", "Of this desk only the locks of your departments: sales, billing.")
-	d.follow(t, d.submit("/release", formOf(plan)))
-	d.follow(t, d.submit("/release", confirmedForm(own, "done")))
+	plan := d.sends(t, "/release", deskForm("JDOE", ""), http.StatusOK, "<button>Release 2 locks of JDOE</button>", "Of this desk only the locks of your departments: sales, billing.")
+	d.sends(t, "/release", formOf(plan), http.StatusOK)
+	d.sends(t, "/release", confirmedForm(own, "done"), http.StatusOK)
 	for object, want := range map[string]applock.Fence{"a:1": 0, "a:2": 0, "a:3": legal.Fence, "a:4": 0} {
 		if got := d.holder(t, object).Fence; got != want {
 			t.Errorf("%s has the fence %d, want %d (billing's was %d)", object, got, want, billing.Fence)

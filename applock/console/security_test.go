@@ -320,22 +320,22 @@ func pagesWith(t *testing.T, text string) map[string]string {
 			pages["form of "+verb] = d.submit("/"+verb, form).Body.String()
 		}
 		form.Set("unknown", "ASMITH")
-		_, pages["plan of "+verb] = d.follow(t, d.submit("/"+verb, form))
+		pages["plan of "+verb] = d.sends(t, "/"+verb, form, http.StatusOK)
 		confirmed := formOf(pages["plan of "+verb])
 		if !strings.Contains(confirmed.Get("lock"), operator) || confirmed.Get("reason") != text {
 			t.Errorf("%s: the form does not carry what it was given: %v", verb, confirmed)
 		}
 		confirmed.Set("lock", "1"+confirmed.Get("lock"))
-		_, pages["answer of "+verb] = d.follow(t, d.submit("/"+verb, confirmed))
+		pages["answer of "+verb] = d.sends(t, "/"+verb, confirmed, http.StatusConflict)
 	}
 	for _, verb := range access.ChangesOfMany() {
-		_, pages["plan of a desk of "+verb] = d.follow(t, d.submit("/"+verb, deskForm(text, "ASMITH")))
+		pages["plan of a desk of "+verb] = d.sends(t, "/"+verb, deskForm(text, "ASMITH"), http.StatusOK)
 		form := deskForm(text, "ASMITH")
 		form.Set("reason", "")
 		form.Set("lasts", "")
 		pages["form of a desk of "+verb] = d.submit("/"+verb, form).Body.String()
 	}
-	_, pages["answer on a desk"] = d.follow(t, d.submit("/transfer", formOf(pages["plan of a desk of transfer"])))
+	pages["answer on a desk"] = d.sends(t, "/transfer", formOf(pages["plan of a desk of transfer"]), http.StatusOK)
 	return pages
 }
 

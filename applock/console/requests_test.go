@@ -106,11 +106,12 @@ func TestAskAndGive(t *testing.T) {
 	t.Parallel()
 	d := signedInDesk(t)
 	grant := d.get(t, "customer:42", "JDOE", time.Hour)
+	check(t, d.by("BROWN", "/object?name=customer%3A43", nil).Body.String(), "<button>Get customer:43</button>")
 	check(t, d.by("BROWN", "/ask?name=customer%3A42", nil).Body.String(), "Ask for customer:42", "JDOE holds customer:42, reads your message")
 	_, mine := d.follows(t, "BROWN", "/ask", askForm("customer:42", "it is urgent, <b>please</b>", "8h"))
 	check(t, mine, "Your desk, BROWN", "it is urgent, &lt;b&gt;please", "none yet", `data-asks="yes"`, "JDOE", "Withdraw")
 	theirs := d.by("JDOE", "/desk", nil).Body.String()
-	check(t, theirs, "Your desk, JDOE", "it is urgent", "BROWN asks", `<a href="operator?name=BROWN">BROWN</a>`)
+	check(t, theirs, "Your desk, JDOE", "it is urgent", "BROWN asks", `<a href="operator?name=BROWN">BROWN</a>`, `<a class="small button" href="extend?name=customer%3a42" data-key="e"`)
 	lacks(t, theirs, "data-asks")
 	for address, text := range map[string]string{"/": "Who asks for what", "/locks": "BROWN asks", "/object?name=customer%3A42": "asks for it", "/operator?name=JDOE": "BROWN asks"} {
 		check(t, d.by("MLEE", address, nil).Body.String(), text)

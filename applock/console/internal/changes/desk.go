@@ -36,7 +36,7 @@ func (c *Changer) DeskPage(ctx context.Context, who access.Visitor, _ url.Values
 	}
 	data.Verbs = slices.DeleteFunc(data.Verbs, func(verb string) bool { return verb == access.Take }) // a person's own locks need no take
 	for i := range data.Rows {
-		data.Rows[i].Extends = who.Rights[access.Extend]
+		data.Rows[i].Verbs = who.May(data.Rows[i].Owner, []string{access.Extend})
 	}
 	own, err := c.readOwn(ctx, who)
 	data.Own = own

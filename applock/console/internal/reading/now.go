@@ -83,17 +83,11 @@ func (s *snapshot) lockOn(waiter applock.Waiter) *applock.Lock {
 	}
 }
 
-// ending is a lock that ends soon, with what the reader may do.
-type ending struct {
-	row
-	Verbs []string
-}
-
 type nowShown struct {
 	Queues []queue
 	// Blocked counts the objects with waiters, Waiting the waiters, Locks the locks.
 	Blocked, Waiting, Locks int
-	Ending                  []ending
+	Ending                  []row
 	// Ends counts the locks that end within the hour.
 	Ends     int
 	Happened []applock.Event
@@ -138,7 +132,8 @@ func (r *Reader) NowPage(ctx context.Context, who access.Visitor, query url.Valu
 	}
 	data.Ends = max(listed.Total, len(listed.Rows))
 	for _, row := range listed.Rows[:min(len(listed.Rows), rowsOfNow)] {
-		data.Ending = append(data.Ending, ending{row, who.May(row.Owner, []string{access.Extend, access.Ask})})
+		row.Verbs = who.May(row.Owner, []string{access.Extend, access.Ask})
+		data.Ending = append(data.Ending, row)
 	}
 	present, err := r.readPresent(ctx, who)
 	if err != nil {

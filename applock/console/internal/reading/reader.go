@@ -62,8 +62,8 @@ type row struct {
 	Here    here
 	// Selects is true if the row has a check box.
 	Selects bool
-	// Extends is true if it has a button that extends the lock.
-	Extends bool
+	// Verbs are its buttons.
+	Verbs []string
 }
 
 // snapshot holds all locks and waiters of one read of the database. It is immutable.

@@ -55,6 +55,16 @@ func (d desk) holder(t *testing.T, object string) applock.Lock {
 	return lock
 }
 
+// heldBy compares who holds each object, empty for nobody.
+func (d desk) heldBy(t *testing.T, holders map[string]string) {
+	t.Helper()
+	for object, want := range holders {
+		if lock := d.holder(t, object); lock.Owner.Operator != want {
+			t.Errorf("%s is held by %q, want %q", object, lock.Owner.Operator, want)
+		}
+	}
+}
+
 func (d desk) events(t *testing.T) []applock.Event {
 	t.Helper()
 	var all []applock.Event
@@ -234,7 +244,7 @@ func TestHandBack(t *testing.T) {
 	plan := d.sends(t, "/transfer", formOf(back), http.StatusOK, "<button>Hand over 2 locks of MLEE to JDOE (CS)</button>", "Handed back", "a note")
 	confirmed := formOf(plan)
 	confirmed.Set("carry", "yes")
-	answer = d.sends(t, "/transfer", confirmed, http.StatusOK, "TRANSFERRED</strong> Handed over. 2 of 2.")
+	d.sends(t, "/transfer", confirmed, http.StatusOK, "TRANSFERRED</strong> Handed over. 2 of 2.")
 	for object, want := range map[string]string{"a:1": "JDOE (CS) a note", "a:2": "JDOE (CS) ", "a:3": "MLEE (CS) "} {
 		if lock := d.holder(t, object); lock.Owner.String()+" "+lock.Note != want {
 			t.Errorf("%s is held by %s, with the note %q", object, lock.Owner, lock.Note)

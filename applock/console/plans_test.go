@@ -104,9 +104,7 @@ func TestHandDeskOver(t *testing.T) {
 	if got := strings.Join(objects(t, plan), " "); got != "customer:42 customer:43" {
 		t.Errorf("the plan is about %s", got)
 	}
-	if lock := d.holder(t, "customer:42"); lock.Owner.Operator != "JDOE" {
-		t.Fatal("it was done before it was confirmed")
-	}
+	d.heldBy(t, map[string]string{"customer:42": "JDOE"})
 	confirmed := formOf(plan)
 	d.get(t, "customer:45", "JDOE", time.Hour)
 	for range 2 {
@@ -121,11 +119,7 @@ func TestHandDeskOver(t *testing.T) {
 	if events := d.events(t); len(events) != 2 || events[0].Actor != "MLEE" || events[0].Reason != "JDOE is ill" || events[1].To.Operator != "ASMITH" {
 		t.Errorf("the history has %+v", events)
 	}
-	for object, want := range map[string]string{"customer:43": "ASMITH", "customer:44": "BJONES", "customer:45": "JDOE", "order:7": "JDOE"} {
-		if lock := d.holder(t, object); lock.Owner.Operator != want {
-			t.Errorf("%s is held by %s", object, lock.Owner)
-		}
-	}
+	d.heldBy(t, map[string]string{"customer:43": "ASMITH", "customer:44": "BJONES", "customer:45": "JDOE", "order:7": "JDOE"})
 	plan = d.sends(t, "/transfer", deskForm("CWU", "ASMITH"), http.StatusOK, "No lock is left to change: CWU.")
 	if strings.Contains(plan, "<button>Hand") {
 		t.Error("an empty desk can be handed over")
@@ -157,11 +151,7 @@ func TestSelectedLocks(t *testing.T) {
 	d.release(t, "a:2", "JDOE")
 	d.get(t, "a:2", "JDOE", time.Hour)
 	d.sends(t, "/release", formOf(plan), http.StatusConflict, "RELEASED</strong> Released. 1 of 2.", "HELD</strong> Nothing has happened", "1 of 2.")
-	for object, want := range map[string]string{"a:2": "JDOE", "a:3": "", "a:4": "JDOE"} {
-		if lock := d.holder(t, object); lock.Owner.Operator != want {
-			t.Errorf("%s is held by %q, want %q", object, lock.Owner.Operator, want)
-		}
-	}
+	d.heldBy(t, map[string]string{"a:2": "JDOE", "a:3": "", "a:4": "JDOE"})
 	d.sends(t, "/release", url.Values{}, http.StatusBadRequest)
 }
 
@@ -183,9 +173,7 @@ func TestDeskByPlans(t *testing.T) {
 	for _, form := range []url.Values{deskForm("JDOE", "ASMITH"), listForm("type=customer&operator=ASMITH", "JDOE"), listForm("q=customer", "ASMITH")} {
 		planByPlan(t, d, form)
 	}
-	if lock := d.holder(t, fmt.Sprintf("customer:%05d", 500)); lock.Owner.Operator != "ASMITH" {
-		t.Errorf("the last lock is held by %s", lock.Owner)
-	}
+	d.heldBy(t, map[string]string{fmt.Sprintf("customer:%05d", 500): "ASMITH"})
 }
 
 // listForm hands over all locks of a list.
@@ -334,7 +322,7 @@ func TestNotesAreKept(t *testing.T) {
 			confirmed.Set("carry", "yes")
 		}
 		form.Set("reason", strings.Repeat("r", applock.MaxReasonLength-len(text)))
-		plan = d.sends(t, "/"+test.verb, form, http.StatusOK, "A note does not fit whole into the history after this reason")
+		d.sends(t, "/"+test.verb, form, http.StatusOK, "A note does not fit whole into the history after this reason")
 		d.sends(t, "/"+test.verb, confirmed, http.StatusOK, text, test.said)
 		if lock := behind.holder(t, "customer:42"); lock.Note != test.note {
 			t.Errorf("%s: the note is %q, want %q", name, lock.Note, test.note)
@@ -397,9 +385,5 @@ func failuresAmongMany(t *testing.T) {
 	plan = d.sends(t, "/release", deskForm("JDOE", ""), http.StatusOK)
 	late = func() { time.Sleep(config.Timeout/2 + 1) }
 	d.sends(t, "/release", formOf(plan), http.StatusOK, "RELEASED</strong> Released. 1 of 3.", "1 of 3 done, 2 left.")
-	for object, want := range map[string]string{"a:1": "", "a:2": "", "a:3": "", "a:4": "JDOE", "a:5": "JDOE"} {
-		if lock := behind.holder(t, object); lock.Owner.Operator != want {
-			t.Errorf("%s is held by %q, want %q", object, lock.Owner.Operator, want)
-		}
-	}
+	behind.heldBy(t, map[string]string{"a:1": "", "a:2": "", "a:3": "", "a:4": "JDOE", "a:5": "JDOE"})
 }

@@ -63,9 +63,9 @@ func parametersOf(query url.Values, names ...string) parameters {
 func (p parameters) With(page string, changed ...string) string {
 	query := url.Values{}
 	maps.Copy(query, p.Values)
-	for i := 0; i < len(changed); i += 2 {
-		if query.Set(changed[i], changed[i+1]); changed[i+1] == "" {
-			query.Del(changed[i])
+	for pair := range slices.Chunk(changed, 2) {
+		if query.Set(pair[0], pair[1]); pair[1] == "" {
+			query.Del(pair[0])
 		}
 	}
 	return strings.TrimSuffix(page+"?"+query.Encode(), "?")

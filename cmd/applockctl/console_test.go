@@ -60,19 +60,21 @@ func serveConsole(t *testing.T, u user, args ...string) servedConsole {
 		return <-codes, stderr.String()
 	}}
 	if token != "" {
-		s.fetch(t, "?"+token, func(*http.Request) {})
+		s.fetch(t, "?"+token)
 	}
 	return s
 }
 
 // fetch returns the status of a page and its text.
-func (s servedConsole) fetch(t *testing.T, page string, change func(r *http.Request)) (status int, text string) {
+func (s servedConsole) fetch(t *testing.T, page string, changes ...func(r *http.Request)) (status int, text string) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.address+page, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	change(r)
+	for _, change := range changes {
+		change(r)
+	}
 	answer, err := s.browser.Do(r)
 	if err != nil {
 		t.Fatal(err)
@@ -96,15 +98,14 @@ func TestConsoleIsWatched(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := serveConsole(t, u, "--passwords", people)
-	plain := func(*http.Request) {}
 	for page, want := range map[string]int{"livez": 200, "readyz": 200, "metrics": 200, "": 401} {
-		if status, text := s.fetch(t, page, plain); status != want {
+		if status, text := s.fetch(t, page); status != want {
 			t.Errorf("/%s: %d %s", page, status, text)
 		}
 	}
 	s.fetch(t, "", func(r *http.Request) { r.SetBasicAuth("mlee", "hush") })
 	s.fetch(t, "", func(r *http.Request) { r.SetBasicAuth("jdoe", "wrong") })
-	_, text := s.fetch(t, "metrics", plain)
+	_, text := s.fetch(t, "metrics")
 	for _, want := range []string{
 		`applock_http_requests_total{code="200"} 1`, `applock_http_requests_total{code="401"} 2`, "applock_failed_sign_ins_total 1", `applock_database_calls_total{operation="appl_lock_live"} `,
 	} {
@@ -134,20 +135,19 @@ func checkWatchedIssuer(t *testing.T, u user) {
 	t.Cleanup(issuer.Close)
 	s := serveConsole(t, u, "--oidc-issuer", issuer.URL, "--oidc-client", "locks", "--address", "https://locks.example.com/")
 	s.browser.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	plain := func(*http.Request) {}
 	for page, want := range map[string]int{"livez": 200, "readyz": 503, "sign-in": 503} {
-		if status, text := s.fetch(t, page, plain); status != want {
+		if status, text := s.fetch(t, page); status != want {
 			t.Errorf("without an issuer /%s: %d %s", page, status, text)
 		}
 	}
 	up.Store(true)
-	for status := 0; status != http.StatusOK; status, _ = s.fetch(t, "readyz", plain) {
+	for status := 0; status != http.StatusOK; status, _ = s.fetch(t, "readyz") {
 		time.Sleep(50 * time.Millisecond) // until the test's own limit
 	}
-	if status, text := s.fetch(t, "sign-in", plain); status != http.StatusSeeOther {
+	if status, text := s.fetch(t, "sign-in"); status != http.StatusSeeOther {
 		t.Errorf("with the issuer: %d %s", status, text)
 	}
-	if _, text := s.fetch(t, "metrics", plain); !strings.Contains(text, "\napplock_sessions 0\n") {
+	if _, text := s.fetch(t, "metrics"); !strings.Contains(text, "\napplock_sessions 0\n") {
 		t.Errorf("no sessions in\n%s", text)
 	}
 	if _, stderr := s.stop(); !strings.Contains(stderr, "not ready") || !strings.Contains(stderr, "openid: the issuer: 503") || !strings.Contains(stderr, "ready again") {
@@ -162,19 +162,18 @@ func TestConsole(t *testing.T) {
 	onEveryDialect(t, func(t *testing.T, u user) {
 		u.must(t, "get", "customer:42", "--operator", "jdoe")
 		s := serveConsole(t, u, "--by", "mlee", "--may-change", "mlee")
-		same := func(*http.Request) {}
 		for page, want := range map[string]string{
 			"": "Who blocks whom", "locks": "customer:42", "locks?sort=left&within=3650d": "customer:42", "operator?name=jdoe": "customer:42", "waiters": "Nobody waits", "health": "0 of them pending",
 			"statistics": "customer", "object?name=customer:42": `href="release?name=customer%3a42"`, "release?name=customer:42": "Show what will happen",
 		} {
-			if status, text := s.fetch(t, page, same); status != http.StatusOK || !strings.Contains(text, want) {
+			if status, text := s.fetch(t, page); status != http.StatusOK || !strings.Contains(text, want) {
 				t.Errorf("%q: status %d, lacks %q: %s", page, status, want, text)
 			}
 		}
-		if _, text := s.fetch(t, "health", same); strings.Contains(text, "SQLite") == strings.Contains(text, "pooler") {
+		if _, text := s.fetch(t, "health"); strings.Contains(text, "SQLite") == strings.Contains(text, "pooler") {
 			t.Errorf("of what is in between the page on health says %s", text)
 		}
-		_, page := s.fetch(t, "", same)
+		_, page := s.fetch(t, "")
 		_, behind, _ := strings.Cut(page, `data-version="`)
 		version, _, _ := strings.Cut(html.UnescapeString(behind), `" data-age`)
 		if status, text := s.fetch(t, "", func(r *http.Request) { r.Header.Set("If-None-Match", version) }); status != http.StatusNotModified {
@@ -196,7 +195,7 @@ func TestConsoleTellsHealth(t *testing.T) {
 		look := func(status int, texts ...string) {
 			t.Helper()
 			console := serveConsole(t, u)
-			got, text := console.fetch(t, "health", func(*http.Request) {})
+			got, text := console.fetch(t, "health")
 			for _, want := range texts {
 				if got != status || !strings.Contains(text, want) {
 					t.Errorf("status %d, lacks %q: %s", got, want, text)
@@ -250,7 +249,7 @@ func TestConsoleTellsWhatItDoesNotCheck(t *testing.T) {
 		name := s.newUser(t, dsn, "secret")
 		owner.must(t, "grant", "--to", name, "--as", "supervisor")
 		console := serveConsole(t, userOf(withUser(t, dsn, name, "secret")))
-		status, text := console.fetch(t, "health", func(*http.Request) {})
+		status, text := console.fetch(t, "health")
 		if status != http.StatusOK || strings.Count(text, ">not checked<") != 3 || !strings.Contains(text, "run as the account that installs: applockctl migrate status") ||
 			!strings.Contains(text, "run as the account that installs: applockctl verify") {
 			t.Errorf("status %d: %s", status, text)
@@ -259,7 +258,7 @@ func TestConsoleTellsWhatItDoesNotCheck(t *testing.T) {
 		obey(t, owner, text, "this account may not read which steps are applied: run as the account that installs: applockctl migrate status")
 		obey(t, owner, text, "this account may not read the table appl_lock: run as the account that installs: applockctl verify")
 		console = serveConsole(t, owner)
-		_, text = console.fetch(t, "health", func(*http.Request) {})
+		_, text = console.fetch(t, "health")
 		console.stop()
 		obey(t, owner, text, "%d steps, %d of them pending, %d findings of applockctl migrate status")
 	})
@@ -271,12 +270,11 @@ func TestConsoleLetsInByItsAddress(t *testing.T) {
 	t.Parallel()
 	s := serveConsole(t, sqliteUser(t), "--by", "mlee")
 	token := strings.TrimPrefix(s.printed, s.address)
-	same := func(*http.Request) {}
-	if status, text := s.fetch(t, "", same); status != http.StatusOK || !strings.Contains(text, "You are <bdi>mlee</bdi>") || !strings.HasPrefix(token, "?token=") {
+	if status, text := s.fetch(t, ""); status != http.StatusOK || !strings.Contains(text, "You are <bdi>mlee</bdi>") || !strings.HasPrefix(token, "?token=") {
 		t.Errorf("%s: status %d: %s", s.printed, status, text)
 	}
 	s.browser = &http.Client{}
-	if status, text := s.fetch(t, token, same); status != http.StatusForbidden || !strings.Contains(text, "After each use the next address is printed") {
+	if status, text := s.fetch(t, token); status != http.StatusForbidden || !strings.Contains(text, "After each use the next address is printed") {
 		t.Errorf("another browser: status %d: %s", status, text)
 	}
 	code, stderr := s.stop()

@@ -32,15 +32,19 @@ func formOf(page string) url.Values {
 	return form
 }
 
-// sends sends a form, and returns the page behind it, which has this status and these texts.
+// sends sends a form, nil to get a page, and returns the page behind it, which has this status and these texts.
 func (d desk) sends(t *testing.T, address string, form url.Values, status int, texts ...string) (page string) {
 	t.Helper()
-	w := d.submit(address, form)
+	method := http.MethodPost
+	if form == nil {
+		method = http.MethodGet
+	}
+	w := d.do(request(method, address, form.Encode()))
 	if w.Code == http.StatusSeeOther {
 		w = d.do(request(http.MethodGet, "/"+w.Header().Get("Location"), ""))
 	}
 	if w.Code != status {
-		t.Errorf("%s has status %d, want %d", address, w.Code, status)
+		t.Errorf("%s by %v has status %d, want %d: %s", address, form, w.Code, status, w.Body)
 	}
 	check(t, w.Body.String(), texts...)
 	return w.Body.String()

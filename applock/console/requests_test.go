@@ -51,14 +51,15 @@ func (d desk) by(person, address string, form url.Values, groups ...string) *htt
 	return d.do(r)
 }
 
-// follows sends a form and returns the page that the browser is sent to.
-func (d desk) follows(t *testing.T, person, address string, form url.Values, groups ...string) (status int, page string) {
-	t.Helper()
-	w := d.by(person, address, form, groups...)
-	if w.Code == http.StatusSeeOther {
-		w = d.by(person, "/"+w.Header().Get("Location"), nil, groups...)
-	}
-	return w.Code, w.Body.String()
+// as returns the desk for a person of some groups.
+func (d desk) as(person string, groups ...string) desk {
+	handler := d.handler
+	d.handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		r.Header.Set("X-User", person)
+		r.Header.Set("X-Groups", strings.Join(groups, ","))
+		handler.ServeHTTP(w, r)
+	})
+	return d
 }
 
 func (d desk) asking(t *testing.T) []applock.Asker {
@@ -108,8 +109,8 @@ func TestAskAndGive(t *testing.T) {
 	grant := d.get(t, "customer:42", "JDOE", time.Hour)
 	check(t, d.by("BROWN", "/object?name=customer%3A43", nil).Body.String(), "<button>Get customer:43</button>")
 	check(t, d.by("BROWN", "/ask?name=customer%3A42", nil).Body.String(), "Ask for customer:42", "JDOE holds customer:42, reads your message")
-	_, mine := d.follows(t, "BROWN", "/ask", askForm("customer:42", "it is urgent, <b>please</b>", "8h"))
-	check(t, mine, "Your desk, BROWN", "it is urgent, &lt;b&gt;please", "none yet", `data-asks="yes"`, "JDOE", "Withdraw")
+	d.as("BROWN").sends(t, "/ask", askForm("customer:42", "it is urgent, <b>please</b>", "8h"), http.StatusOK,
+		"Your desk, BROWN", "it is urgent, &lt;b&gt;please", "none yet", `data-asks="yes"`, "JDOE", "Withdraw")
 	theirs := d.by("JDOE", "/desk", nil).Body.String()
 	check(t, theirs, "Your desk, JDOE", "it is urgent", "BROWN asks", `<a href="operator?name=BROWN">BROWN</a>`, `<a class="small button" href="extend?name=customer%3a42" data-key="e"`)
 	lacks(t, theirs, "data-asks")
@@ -118,16 +119,15 @@ func TestAskAndGive(t *testing.T) {
 	}
 	lacks(t, d.by("MLEE", "/operator?name=JDOE", nil).Body.String(), `action="respond"`)
 
-	status, told := d.follows(t, "JDOE", "/respond", answerForm(t, theirs, "GIVE", "it is yours"))
-	check(t, told, "GIVEN", "BROWN has the lock now. It ends within a minute unless that operator takes it up.")
-	if lock := d.holder(t, "customer:42"); status != http.StatusOK || lock.Owner.Operator != "BROWN" || lock.Fence <= grant.Fence {
-		t.Fatalf("status %d, and the lock is %+v", status, lock)
+	d.as("JDOE").sends(t, "/respond", answerForm(t, theirs, "GIVE", "it is yours"), http.StatusOK, "GIVEN",
+		"BROWN has the lock now. It ends within a minute unless that operator takes it up.")
+	if lock := d.holder(t, "customer:42"); lock.Owner.Operator != "BROWN" || lock.Fence <= grant.Fence {
+		t.Fatalf("the lock is %+v", lock)
 	}
-	mine = d.by("BROWN", "/desk", nil).Body.String()
+	mine := d.by("BROWN", "/desk", nil).Body.String()
 	check(t, mine, "JDOE has given you customer:42. Take it up, or it ends in", `<button>Take up customer:42</button>`, "it is yours", "You ask for nothing.")
 	check(t, d.by("JDOE", "/desk", nil).Body.String(), "Nobody asks for what you hold.", "Holds nothing.", "gave <a", "it is yours")
-	_, told = d.follows(t, "BROWN", "/get", url.Values{"name": {"customer:42"}})
-	check(t, told, "RENEWED", "You have it until")
+	d.as("BROWN").sends(t, "/get", url.Values{"name": {"customer:42"}}, http.StatusOK, "RENEWED", "You have it until")
 	if left := d.holder(t, "customer:42").Left; left < 24*time.Hour {
 		t.Errorf("it was taken up for %s", left)
 	}
@@ -152,10 +152,10 @@ func TestEveryPageTells(t *testing.T) {
 			return page
 		}
 		lacks(t, poll(jdoe), `class="badge"`, `<title>(`)
-		d.follows(t, "BROWN", "/ask", askForm("customer:42", "please", ""))
+		d.as("BROWN").sends(t, "/ask", askForm("customer:42", "please", ""), http.StatusOK)
 		check(t, poll(jdoe), `<title>(1) `, `<span class="badge">1</span>`, "BROWN asks you for customer:42.", `href="desk#asked"`)
 		lacks(t, poll(brown), `<title>(`)
-		d.follows(t, "JDOE", "/respond", answerForm(t, d.by("JDOE", "/desk", nil).Body.String(), "GIVE", ""))
+		d.as("JDOE").sends(t, "/respond", answerForm(t, d.by("JDOE", "/desk", nil).Body.String(), "GIVE", ""), http.StatusOK)
 		check(t, poll(brown), `<title>(1) `, "JDOE has given you customer:42. Take it up, or it ends in", "<button>Take up customer:42</button>")
 		lacks(t, poll(jdoe), `<title>(`)
 		desk := &looker{desk: d, address: "/desk", person: "BROWN", version: "none"}
@@ -170,7 +170,7 @@ func TestEveryPageTells(t *testing.T) {
 				}
 			}
 		}
-		d.follows(t, "BROWN", "/get", url.Values{"name": {"customer:42"}})
+		d.as("BROWN").sends(t, "/get", url.Values{"name": {"customer:42"}}, http.StatusOK)
 		lacks(t, poll(brown), `<title>(`)
 	})
 }
@@ -180,17 +180,17 @@ func TestAskAndNotGive(t *testing.T) {
 	t.Parallel()
 	d := signedInDesk(t)
 	d.get(t, "customer:42", "JDOE", time.Hour)
-	d.follows(t, "BROWN", "/ask", askForm("customer:42", "please", ""))
+	d.as("BROWN").sends(t, "/ask", askForm("customer:42", "please", ""), http.StatusOK)
 	for _, of := range []struct{ answer, text, theirs string }{{"LATER", "Not yet.", "answered: not yet"}, {"NO", "No.", "Nobody asks for what you hold."}} {
 		form := answerForm(t, d.by("JDOE", "/desk", nil).Body.String(), of.answer, "because of "+of.answer)
-		_, told := d.follows(t, "JDOE", "/respond", form)
-		check(t, told, "TOLD", "BROWN finds your answer in the inbox: ")
+		d.as("JDOE").sends(t, "/respond", form, http.StatusOK, "TOLD", "BROWN finds your answer in the inbox: ")
 		check(t, d.by("BROWN", "/desk", nil).Body.String(), "<strong>"+of.text+"</strong>", "because of "+of.answer)
 		check(t, d.by("JDOE", "/desk", nil).Body.String(), of.theirs)
 	}
 	form := url.Values{"name": {"customer:42"}, "client": {access.Client}}
-	if _, page := d.follows(t, "BROWN", "/withdraw", form); !strings.Contains(page, "You ask for nothing.") || len(d.asking(t)) != 0 {
-		t.Errorf("after it was withdrawn: %+v", d.asking(t))
+	d.as("BROWN").sends(t, "/withdraw", form, http.StatusOK, "You ask for nothing.")
+	if asking := d.asking(t); len(asking) != 0 {
+		t.Errorf("after it was withdrawn: %+v", asking)
 	}
 }
 
@@ -205,19 +205,18 @@ func TestAnswersComeTooLate(t *testing.T) {
 		},
 		"FREE": func(d desk) { d.release(t, "customer:42", "JDOE") },
 		"GONE": func(d desk) {
-			d.follows(t, "BROWN", "/withdraw", url.Values{"name": {"customer:42"}, "client": {access.Client}})
+			d.as("BROWN").sends(t, "/withdraw", url.Values{"name": {"customer:42"}, "client": {access.Client}}, http.StatusOK)
 		},
 	} {
 		d := signedInDesk(t)
 		d.get(t, "customer:42", "JDOE", time.Hour)
-		d.follows(t, "BROWN", "/ask", askForm("customer:42", "", ""))
+		d.as("BROWN").sends(t, "/ask", askForm("customer:42", "", ""), http.StatusOK)
 		form := answerForm(t, d.by("JDOE", "/desk", nil).Body.String(), "GIVE", "")
 		faster(d)
 		before := d.holder(t, "customer:42")
-		status, page := d.follows(t, "JDOE", "/respond", form)
-		check(t, page, "<strong>"+want+"</strong> Nothing has happened")
-		if after := d.holder(t, "customer:42"); status != http.StatusConflict || after.Fence != before.Fence || after.Owner != before.Owner {
-			t.Errorf("%s: status %d, and the lock is %+v", want, status, after)
+		d.as("JDOE").sends(t, "/respond", form, http.StatusConflict, "<strong>"+want+"</strong> Nothing has happened")
+		if after := d.holder(t, "customer:42"); after.Fence != before.Fence || after.Owner != before.Owner {
+			t.Errorf("%s: the lock is %+v", want, after)
 		}
 	}
 }
@@ -254,11 +253,7 @@ func TestRequestsAreRefused(t *testing.T) {
 		{"JDOE", "/respond", url.Values{"lock": {"x"}, "asker": {"BROWN"}, "answer": {"GIVE"}}, http.StatusBadRequest, "is missing"},
 		{"BROWN", "/get", url.Values{"name": {"customer:42"}}, http.StatusConflict, "HELD</strong> Nothing has happened: JDOE"},
 	} {
-		status, page := d.follows(t, of.person, of.address, of.form)
-		check(t, page, of.text)
-		if status != of.status {
-			t.Errorf("%s %s %v: status %d, want %d", of.person, of.address, of.form, status, of.status)
-		}
+		d.as(of.person).sends(t, of.address, of.form, of.status, of.text)
 	}
 	lacks(t, d.by("AUDITOR", "/locks", nil).Body.String(), `formaction="ask"`)
 	lacks(t, d.by("AUDITOR", "/object?name=customer%3A42", nil).Body.String(), `href="ask?`)
@@ -281,19 +276,16 @@ func TestAskForSeveral(t *testing.T) {
 	check(t, d.by("BROWN", "/locks", nil).Body.String(), `formaction="ask"`, `value="`+pages.FormatGrant(one.Key())+`"`)
 	var form string
 	for _, selected := range []url.Values{{"all": {"type=customer"}}, {"lock": {pages.FormatGrant(one.Key()), pages.FormatGrant(two.Key())}}} {
-		_, form = d.follows(t, "BROWN", "/ask", selected)
-		check(t, form, "Ask for 2 locks", "Each holder reads your message")
+		form = d.as("BROWN").sends(t, "/ask", selected, http.StatusOK, "Ask for 2 locks", "Each holder reads your message")
 	}
 	carried := formOf(form)
 	carried.Set("message", "both, please")
-	_, page := d.follows(t, "BROWN", "/ask", carried)
-	check(t, page, "customer:42", "customer:43", "both, please")
+	d.as("BROWN").sends(t, "/ask", carried, http.StatusOK, "customer:42", "customer:43", "both, please")
 	if got := d.asking(t); len(got) != 2 {
 		t.Errorf("asking are %+v", got)
 	}
 	carried.Add("name", "customer:44")
-	_, page = d.follows(t, "BROWN", "/ask", carried)
-	check(t, page, "FREE</strong> Nobody holds it", "ASKED</strong> ASMITH finds your request")
+	d.as("BROWN").sends(t, "/ask", carried, http.StatusConflict, "FREE</strong> Nobody holds it", "ASKED</strong> ASMITH finds your request")
 }
 
 // Goal: a request is repeated as long as its person has a page of the console open, whichever it is, every 15 s however many pages these
@@ -305,8 +297,8 @@ func TestRequestsLiveWithThePage(t *testing.T) {
 		d := signedInDesk(t)
 		d.get(t, "customer:42", "JDOE", time.Hour)
 		d.get(t, "customer:43", "JDOE", time.Hour)
-		d.follows(t, "BROWN", "/ask", askForm("customer:42", "please", ""))
-		d.follows(t, "BROWN", "/ask", askForm("customer:43", "please", "1d"))
+		d.as("BROWN").sends(t, "/ask", askForm("customer:42", "please", ""), http.StatusOK)
+		d.as("BROWN").sends(t, "/ask", askForm("customer:43", "please", "1d"), http.StatusOK)
 		open := func(person string, pages int, during time.Duration) int64 {
 			d.calls.asks.Swap(0)
 			for range during / DefaultInterval {
@@ -337,13 +329,12 @@ func TestRequestsLiveWithThePage(t *testing.T) {
 		lacks(t, d.by("BROWN", "/desk", nil).Body.String(), "Nobody holds")
 		d.release(t, "customer:42", "KIM")
 		d.get(t, "customer:44", "JDOE", time.Hour)
-		d.follows(t, "BROWN", "/ask", askForm("customer:44", "please", ""))
+		d.as("BROWN").sends(t, "/ask", askForm("customer:44", "please", ""), http.StatusOK)
 		d.release(t, "customer:44", "JDOE")
 		open("BROWN", 1, time.Minute)
 		check(t, d.by("BROWN", "/desk", nil).Body.String(), "Nobody holds customer:44 any more.")
-		_, page := d.follows(t, "BROWN", "/get", url.Values{"name": {"customer:44"}})
-		check(t, page, "ACQUIRED")
-		d.follows(t, "BROWN", "/withdraw", url.Values{"name": {"customer:43"}, "client": {access.Client}})
+		d.as("BROWN").sends(t, "/get", url.Values{"name": {"customer:44"}}, http.StatusOK, "ACQUIRED")
+		d.as("BROWN").sends(t, "/withdraw", url.Values{"name": {"customer:43"}, "client": {access.Client}}, http.StatusOK)
 		open("BROWN", 1, time.Minute)
 		lacks(t, d.by("BROWN", "/desk", nil).Body.String(), "Nobody holds", "data-asks")
 		if got := open("BROWN", 1, time.Minute); got != 0 {

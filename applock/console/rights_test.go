@@ -169,8 +169,7 @@ func TestRolesOfPeople(t *testing.T) {
 	// The console believes that auditors may do all, and sends their forms to the database.
 	d.console.sites[2].rights = allRights
 	for _, verb := range access.Changes() {
-		_, page := d.follows(t, "MLEE", "/"+verb, own, "auditors")
-		check(t, page, "a privilege is missing")
+		d.as("MLEE", "auditors").sends(t, "/"+verb, own, http.StatusForbidden, "a privilege is missing")
 	}
 	if lock, mine := d.holder(t, "customer:42"), d.holder(t, "customer:1"); lock.Fence != grant.Fence || lock.Note+mine.Note != "" || mine.Fence == 0 {
 		t.Errorf("something was changed: %+v, %+v", lock, mine)
@@ -178,11 +177,8 @@ func TestRolesOfPeople(t *testing.T) {
 	if events := d.events(t); len(events) != 0 {
 		t.Errorf("asking for rights, or a refusal, is in the history: %+v", events)
 	}
-	if status, page := d.follows(t, "MLEE", "/release", own, "operators"); status != http.StatusOK || !strings.Contains(page, "RELEASED") {
-		t.Errorf("an operator releases a lock of its own: status %d: %s", status, page)
-	}
-	_, page := d.follows(t, "MLEE", "/transfer", form, "supervisors")
-	check(t, page, "TRANSFERRED", "ASMITH")
+	d.as("MLEE", "operators").sends(t, "/release", own, http.StatusOK, "RELEASED")
+	d.as("MLEE", "supervisors").sends(t, "/transfer", form, http.StatusOK, "TRANSFERRED", "ASMITH")
 }
 
 // operatorRole is a database whose user gets this answer to a hand-over and a take: by default that of the role operator, nil for none.
@@ -273,7 +269,7 @@ func TestLogHasNoTexts(t *testing.T) {
 		for _, key := range []applock.Key{old, grant.Key()} {
 			for _, groups := range []string{"operators", "supervisors"} {
 				log.Reset()
-				d.follows(t, "MLEE", "/"+action, anyForm(key), groups)
+				d.as("MLEE", groups).submit("/"+action, anyForm(key))
 				text := log.String()
 				gives := strings.Contains(text, "level=INFO") && (action == "transfer" || action == "take")
 				if strings.Contains(text, "marker") || strings.Contains(text, "typed") || strings.Contains(text, " to=") != gives {
@@ -311,13 +307,11 @@ func TestOperatorsChangeTheirOwn(t *testing.T) {
 			}
 		}
 		for _, form := range tries {
-			if status, _ := d.follows(t, "MLEE", "/"+action, form, "operators"); status != want {
-				t.Errorf("%s on a lock of %s by %v has status %d", action, holder, form, status)
-			}
+			d.as("MLEE", "operators").sends(t, "/"+action, form, want)
 		}
 		forged := grant.Key()
 		forged.Operator = "MLEE"
-		d.follows(t, "MLEE", "/"+action, anyForm(forged), "operators")
+		d.as("MLEE", "operators").submit("/"+action, anyForm(forged))
 		after := d.holder(t, grant.Object.String())
 		changed, may := after.Fence != grant.Fence || after.Note != "marker", holder == "MLEE" && (action == "release" || action == "note")
 		if changed != may {
@@ -332,14 +326,13 @@ func TestOthersAreRefusedByName(t *testing.T) {
 	t.Parallel()
 	d, role, _ := withRoles(t)
 	own, other := d.get(t, "customer:1", "MLEE", time.Hour), d.get(t, "customer:2", "JDOE", time.Hour)
+	operator, supervisor := d.as("MLEE", "operators"), d.as("MLEE", "supervisors")
 	form := anyForm(own.Key(), other.Key())
 	refused := func(what string, form url.Values) {
 		t.Helper()
-		status, page := d.follows(t, "MLEE", "/release", form, "operators")
-		check(t, page, "Nothing has happened", "customer:2 (JDOE)", "only your own locks")
-		lacks(t, page, "customer:1")
-		if status != http.StatusForbidden || d.holder(t, "customer:1").Fence != own.Fence || d.holder(t, "customer:2").Fence != other.Fence {
-			t.Errorf("%s: status %d", what, status)
+		lacks(t, operator.sends(t, "/release", form, http.StatusForbidden, "Nothing has happened", "customer:2 (JDOE)", "only your own locks"), "customer:1")
+		if d.holder(t, "customer:1").Fence != own.Fence || d.holder(t, "customer:2").Fence != other.Fence {
+			t.Errorf("%s: something has changed", what)
 		}
 	}
 	refused("both", form)
@@ -348,19 +341,15 @@ func TestOthersAreRefusedByName(t *testing.T) {
 	for _, query := range []string{"type=customer", "q=customer"} {
 		refused("the list "+query, url.Values{"all": {query}, "reason": {"typed"}})
 	}
-	_, plan := d.follows(t, "MLEE", "/release", form, "supervisors")
+	plan := supervisor.sends(t, "/release", form, http.StatusOK)
 	refused("the plan of a supervisor", formOf(plan))
 	role.answer.Store(nil)
-	_, plan = d.follows(t, "MLEE", "/release", form, "operators")
+	plan = operator.sends(t, "/release", form, http.StatusOK)
 	role.says(db.KindUnreachable)
-	if status, page := d.follows(t, "MLEE", "/release", formOf(plan), "operators"); status != http.StatusServiceUnavailable {
-		t.Errorf("nobody knows whether the user has the right: status %d: %s", status, page)
-	}
+	operator.sends(t, "/release", formOf(plan), http.StatusServiceUnavailable) // nobody knows whether the user has the right
 	role.says(db.KindPrivilege)
 	refused("the plan of a user that has lost its rights since", formOf(plan))
-	if status, page := d.follows(t, "MLEE", "/release", formOf(plan), "supervisors"); status != http.StatusOK || !strings.Contains(page, "RELEASED") {
-		t.Errorf("a supervisor: status %d: %s", status, page)
-	}
+	supervisor.sends(t, "/release", formOf(plan), http.StatusOK, "RELEASED")
 }
 
 // Goal: pages offer an operator what would not be refused, and no operator sees the buttons of another. Method: the pages with locks of

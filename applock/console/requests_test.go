@@ -41,14 +41,10 @@ func logged(t *testing.T) (d desk, log *bytes.Buffer) {
 
 // by is a request of a person of some groups. A form makes it a POST.
 func (d desk) by(person, address string, form url.Values, groups ...string) *httptest.ResponseRecorder {
-	method := http.MethodGet
 	if form != nil {
-		method = http.MethodPost
+		return d.as(person, groups...).submit(address, form)
 	}
-	r := request(method, address, form.Encode())
-	r.Header.Set("X-User", person)
-	r.Header.Set("X-Groups", strings.Join(groups, ","))
-	return d.do(r)
+	return d.as(person, groups...).do(request(http.MethodGet, address, ""))
 }
 
 // as returns the desk for a person of some groups.

@@ -95,15 +95,6 @@ func TestWithAndWithoutScript(t *testing.T) {
 	if text := asks[string](t, p, "document.querySelector('td time').title"); !whole.MatchString(text) {
 		t.Errorf("the whole time is %q", text)
 	}
-	names := p.described(t, "time")
-	if len(names) != 2 {
-		t.Errorf("a reader of screens finds the times %q", names)
-	}
-	for _, name := range names {
-		if !whole.MatchString(name) {
-			t.Errorf("a reader of screens says %q", name)
-		}
-	}
 	const left = "document.querySelector('.left').textContent"
 	before := asks[string](t, p, left)
 	p.awaits(t, "/^[0-9]+ s$/.test("+left+") && "+left+" !== '"+before+"'")

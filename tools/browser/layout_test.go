@@ -1,39 +1,15 @@
 package browser_test
 
 import (
-	"context"
-	"encoding/json"
 	"fmt"
 	"net/url"
 	"strings"
 	"testing"
 
-	"github.com/chromedp/cdproto/accessibility"
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 )
-
-// described returns what a reader of screens can say of the elements of a role, beside their text.
-func (p person) described(t *testing.T, role string) []string {
-	t.Helper()
-	var all []string
-	p.do(t, chromedp.ActionFunc(func(ctx context.Context) error {
-		nodes, err := accessibility.GetFullAXTree().Do(ctx)
-		for _, node := range nodes {
-			var is, text string
-			if node.Role == nil || json.Unmarshal(node.Role.Value, &is) != nil || is != role {
-				continue
-			}
-			if node.Description != nil {
-				_ = json.Unmarshal(node.Description.Value, &text) // a text, or none
-			}
-			all = append(all, text)
-		}
-		return err
-	}))
-	return all
-}
 
 // wide sets the size of the window.
 func (p person) wide(t *testing.T, width int64) {

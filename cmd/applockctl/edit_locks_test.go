@@ -1,10 +1,20 @@
 package main
 
 import (
+	"crypto/rand"
+	"crypto/rsa"
+	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
+	"net/url"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/coreos/go-oidc/v3/oidc"
+	"github.com/coreos/go-oidc/v3/oidc/oidctest"
 )
 
 // opened sends what a page sends when it opens customer:42, or takes it from JDOE.
@@ -65,4 +75,74 @@ func TestConsoleServesEditLocks(t *testing.T) {
 		t.Errorf("the script: %d %s", status, text)
 	}
 	u.run(t, "console", "--edit-locks").check(t, exitUsage, "--edit-locks is for --user-header and --oidc-issuer")
+}
+
+// Goal: people who have signed in at an issuer of OpenID Connect have edit locks in their name, and nobody else has. Method: an issuer of the test's
+// own signs JDOE in; requests with and without the session's cookie, or the name that a proxy would give, and who has the lock.
+func TestEditLocksOfAnIssuersPeople(t *testing.T) {
+	t.Parallel()
+	u := sqliteUser(t)
+	var nonce string // of the sign-in that has begun
+	issuer := newIssuer(t, func() string { return nonce })
+	s := serveConsole(t, u, "--oidc-issuer", issuer, "--oidc-client", "locks", "--address", "https://locks.example.com/", "--edit-locks")
+	s.browser.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	visit := func(page string, cookie *http.Cookie) (*url.URL, *http.Cookie) {
+		t.Helper()
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.address+page, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if cookie != nil {
+			request.AddCookie(cookie)
+		}
+		answer, err := s.browser.Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = answer.Body.Close()
+		location, err := answer.Location()
+		if err != nil || len(answer.Cookies()) == 0 {
+			t.Fatalf("/%s: %v %v, %v", page, answer.Status, answer.Cookies(), err)
+		}
+		return location, answer.Cookies()[len(answer.Cookies())-1]
+	}
+	refused := func(headers ...string) {
+		t.Helper()
+		if status, text := s.opened(t, "open", headers...); status != http.StatusUnauthorized || !strings.Contains(text, `"status":401`) {
+			t.Errorf("with %v: %d %s", headers, status, text)
+		}
+	}
+	refused()
+	refused("X-User", "JDOE")
+	asked, begun := visit("sign-in", nil)
+	nonce = asked.Query().Get("nonce")
+	_, session := visit("signed-in?code=x&state="+asked.Query().Get("state"), begun)
+	refused("Cookie", session.Name+"=x")
+	u.run(t, "inquire", "customer:42").check(t, exitNo)
+	if status, text := s.opened(t, "open", "Cookie", session.Name+"="+session.Value); status != http.StatusOK || !strings.Contains(text, `"holder_id":"JDOE"`) {
+		t.Errorf("JDOE: %d %s", status, text)
+	}
+	u.run(t, "inquire", "customer:42").check(t, exitYes)
+}
+
+// newIssuer returns the address of an issuer that signs everybody in as JDOE, for the sign-in of a nonce.
+func newIssuer(t *testing.T, nonce func() string) string {
+	t.Helper()
+	key, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		t.Fatal(err)
+	}
+	issuer := &oidctest.Server{PublicKeys: []oidctest.PublicKey{{PublicKey: key.Public(), KeyID: "1", Algorithm: oidc.RS256}}}
+	mux := http.NewServeMux()
+	mux.Handle("/", issuer)
+	server := httptest.NewServer(mux)
+	t.Cleanup(server.Close)
+	issuer.SetIssuer(server.URL)
+	mux.HandleFunc("POST /token", func(w http.ResponseWriter, _ *http.Request) {
+		claims := fmt.Sprintf(`{"iss": %q, "aud": "locks", "sub": "4711", "preferred_username": "JDOE", "nonce": %q, "exp": %d}`,
+			server.URL, nonce(), time.Now().Add(time.Hour).Unix())
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(map[string]string{"access_token": "x", "token_type": "Bearer", "id_token": oidctest.SignIDToken(key, "1", oidc.RS256, claims)})
+	})
+	return server.URL
 }

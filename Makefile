@@ -148,8 +148,9 @@ test-release: ## Test a release, as root: install it, run it, build it twice.
 	tools/release/test
 	RELEASE_ARGUMENTS="$(RELEASE_ARGUMENTS)" tools/release/test twice
 
-freeze: ## Record the names that a release promises; what is recorded never changes.
-	APPLOCK_RELEASE=1 go test -count=1 -run '^TestReleased(ContractStays|CommandsStay)$$' ./internal/db ./cmd/applockctl
+freeze: ## Record what a release promises: names and steps of the schema. What is recorded never changes.
+	APPLOCK_RELEASE=1 go test -count=1 -run '^TestReleased(ContractStays|CommandsStay|EqualsChecksums)$$' ./internal/db ./cmd/applockctl ./internal/build/snapshot
+	cd migrations && LC_ALL=C sha256sum */*.sql */*/*.sql > ../internal/build/snapshot/testdata/released.sha256
 
 ##@ Test for long
 

@@ -5,7 +5,7 @@ go 1.26.0
 replace github.com/applock/applock => ../..
 
 require (
-	github.com/applock/applock v0.0.0
+	github.com/applock/applock v0.1.0
 	github.com/google/jsonschema-go v0.4.3
 	github.com/modelcontextprotocol/go-sdk v1.8.0
 	github.com/spf13/cobra v1.10.2

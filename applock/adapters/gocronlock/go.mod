@@ -5,7 +5,7 @@ go 1.26.0
 replace github.com/applock/applock => ../../..
 
 require (
-	github.com/applock/applock v0.0.0
+	github.com/applock/applock v0.1.0
 	github.com/go-co-op/gocron/v2 v2.21.2
 	github.com/google/uuid v1.6.0
 )

@@ -5,7 +5,7 @@ go 1.26.0
 replace github.com/applock/applock => ../../..
 
 require (
-	github.com/applock/applock v0.0.0
+	github.com/applock/applock v0.1.0
 	github.com/go-sql-driver/mysql v1.10.1
 	github.com/jackc/pgx/v5 v5.12.0
 	github.com/pressly/goose/v3 v3.28.0

@@ -5,7 +5,7 @@ go 1.26.0
 replace github.com/applock/applock => ../../..
 
 require (
-	github.com/applock/applock v0.0.0
+	github.com/applock/applock v0.1.0
 	go.opentelemetry.io/otel v1.46.0
 	go.opentelemetry.io/otel/metric v1.46.0
 	go.opentelemetry.io/otel/sdk v1.46.0

@@ -1,5 +1,5 @@
-// Command version writes the version of the next release, the first number of CHANGELOG.md, into the packages of the libraries and into
-// docker-compose.yml. It runs in the root of the repository.
+// Command version writes the version of the next release, the first number of CHANGELOG.md, into the packages of the libraries, into
+// docker-compose.yml, and into the Go modules that need the main one. It runs in the root of the repository.
 package main
 
 import (
@@ -23,6 +23,7 @@ type place struct{ file, before, after string }
 // places returns all files with the version. tools/release/build reads CHANGELOG.md itself.
 func places() []place {
 	const parent = `<artifactId>applock-parent</artifactId>\s*<version>`
+	const module = `github.com/applock/applock v`
 	return []place{
 		{"docker-compose.yml", `\$\{APPLOCK_VERSION:-`, `\}`},
 		{"clients/python/pyproject.toml", `(?m:^)version = "`, `"`},
@@ -36,6 +37,11 @@ func places() []place {
 		{"clients/java/README.md", `<artifactId>applock-\w+</artifactId>\s*<version>`, `<`},
 		{"clients/ruby/lib/applock/version.rb", `VERSION = "`, `"`},
 		{"clients/php/package", `(?m:^)version=`, `(?m:$)`},
+		{"applock/adapters/gocronlock/go.mod", module, ""},
+		{"applock/adapters/gooselock/go.mod", module, ""},
+		{"applock/adapters/otelapplock/go.mod", module, ""},
+		{"applock/lease/etcdlock/go.mod", module, ""},
+		{"cmd/applock-mcp/go.mod", module, ""},
 	}
 }
 

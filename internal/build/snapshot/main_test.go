@@ -80,7 +80,7 @@ func TestReleasedEqualsChecksums(t *testing.T) {
 // installs everything each routine that another calls is created before.
 func TestDb2CreatesFirstWhatIsCalled(t *testing.T) {
 	t.Parallel()
-	text, err := renderNewest("db2")
+	text, err := migration("db2", sources(t, "db2"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

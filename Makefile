@@ -34,7 +34,7 @@ help: ## Show this list.
 demo: ## Tell the whole story on a throw-away SQLite file.
 	@tools/compile ./cmd/applockctl && go run ./cmd/applockctl demo
 
-demo-web: ## Edit a customer in two browsers on a throw-away SQLite file.
+demo-web: ## Edit a customer in two browsers, on SQLite in memory.
 	@go run ./applock/weblock/demo
 
 demo-console: build ## Serve the supervisors' console on a throw-away SQLite file.

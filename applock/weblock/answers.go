@@ -141,11 +141,6 @@ func refused(status int, title string, cause error) error {
 	return &refusedError{problem{Title: title, Status: status}, cause}
 }
 
-// mayNotError is an error of Config.May.
-type mayNotError struct{ error }
-
-func (e *mayNotError) Unwrap() error { return e.error }
-
 // refuse writes and logs the problem that an error is.
 func (h *Handler) refuse(w http.ResponseWriter, r *http.Request, a *answer, err error) {
 	p := problemOf(err)
@@ -167,9 +162,6 @@ func (h *Handler) refuse(w http.ResponseWriter, r *http.Request, a *answer, err 
 func problemOf(err error) problem {
 	if known, is := errors.AsType[*refusedError](err); is {
 		return known.problem
-	}
-	if mayNot, is := errors.AsType[*mayNotError](err); is {
-		return problem{Status: http.StatusForbidden, Title: "You may not do that.", Detail: mayNot.Error()}
 	}
 	if invalid, is := errors.AsType[*applock.InvalidError](err); is {
 		return problem{Status: http.StatusBadRequest, Title: "An argument is invalid.", Detail: invalid.Error(), Argument: keyOf(invalid.Argument)}

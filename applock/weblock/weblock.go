@@ -5,17 +5,7 @@
 //
 // The transaction that saves the form calls [Handler.Assert]. docs/weblock.md has the routes, for servers in other languages.
 //
-// A page is in one of five states:
-//
-//	state   the page            becomes
-//	free    reads               mine: Edit gets the lock. theirs: another gets it
-//	mine    edits, has a fence  lost: the grant has ended, whether or not somebody else has come. free: Stop. theirs: it gives the lock away
-//	theirs  reads               mine: it takes the lock with a reason. asked: it asks. free: the holder stops
-//	asked   reads, repeats      mine: it was given the lock. theirs: it withdraws. free: the holder stops
-//	lost    reads, has a draft  mine, theirs: Edit loads the record anew
-//
-// No page comes from lost to mine by itself: somebody may have edited meanwhile. "Mine" is a fence that the database has confirmed; a page
-// that cannot ask is offline, which is neither mine nor lost, until the database answers.
+// A page that has lost its lock does not get it again by itself: somebody may have edited meanwhile.
 package weblock
 
 import (
@@ -216,7 +206,7 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request, name string) (*a
 	}
 	if to.verb != "" {
 		if err := p.may(to.verb); err != nil {
-			return nil, &mayNotError{err}
+			return nil, &refusedError{problem{Status: http.StatusForbidden, Title: "You may not do that.", Detail: err.Error()}, err}
 		}
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), timeout)

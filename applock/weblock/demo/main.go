@@ -15,9 +15,6 @@ import (
 	"net/http"
 	"net/url"
 	"os"
-	"os/signal"
-	"path/filepath"
-	"strings"
 	"time"
 
 	_ "github.com/jackc/pgx/v5/stdlib" // for a DSN of PostgreSQL
@@ -40,58 +37,37 @@ type shop struct {
 }
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	dsn := flag.String("dsn", "", "a file of SQLite or a postgres:// address; the default is a new file")
+	dsn := flag.String("dsn", "", "a postgres:// address; the default is SQLite in memory")
 	listen := flag.String("listen", "127.0.0.1:8421", "the address to listen on")
 	flag.Parse()
-	if err := run(ctx, *dsn, *listen); err != nil {
+	ctx := context.Background()
+	s, err := open(ctx, *dsn)
+	if err != nil {
 		log.Fatal(err)
 	}
-}
-
-func run(ctx context.Context, dsn, listen string) error {
-	folder, err := os.MkdirTemp("", "applock-demo")
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", *listen)
 	if err != nil {
-		return err
-	}
-	defer func() { _ = os.RemoveAll(folder) }()
-	s, err := open(ctx, dsn, folder)
-	if err != nil {
-		return err
-	}
-	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", listen)
-	if err != nil {
-		return err
+		log.Fatal(err)
 	}
 	fmt.Fprintf(os.Stdout, "open http://%s/ in two browsers\n", listener.Addr())
 	server := &http.Server{Handler: s.handler(), ReadHeaderTimeout: time.Minute}
-	go func() {
-		<-ctx.Done()
-		_ = server.Close()
-	}()
-	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-		return err
-	}
-	return nil
+	log.Fatal(server.Serve(listener))
 }
 
 // open has the locks and the customers in one database, so that saving and the assertion are one transaction.
-func open(ctx context.Context, dsn, folder string) (s *shop, err error) {
+func open(ctx context.Context, dsn string) (s *shop, err error) {
 	s = &shop{}
-	if strings.Contains(dsn, "://") {
+	if dsn != "" {
 		if s.db, err = sql.Open("pgx", dsn); err == nil {
 			s.client, err = postgres.NewSQL(s.db, postgres.Config{})
 		}
-	} else {
-		if dsn == "" {
-			dsn = filepath.Join(folder, "demo.db")
-		}
-		if s.db, err = sql.Open("sqlite", "file:"+dsn+"?_pragma=busy_timeout(5000)&_pragma=journal_mode(WAL)&_txlock=immediate"); err == nil {
-			s.client, err = sqlite.New(s.db, sqlite.Config{})
-		}
+	} else if s.db, err = sql.Open("sqlite", "file:/demo?vfs=memdb&_pragma=busy_timeout(5000)&_txlock=immediate"); err == nil {
+		s.client, err = sqlite.New(s.db, sqlite.Config{})
 	}
 	if err != nil {
+		return nil, err
+	}
+	if _, err := s.db.Conn(ctx); err != nil { // as long as one is open, SQLite keeps what is in memory
 		return nil, err
 	}
 	if _, err := migrate.Up(ctx, s.client, migrate.UpRequest{}); err != nil {
@@ -113,9 +89,8 @@ func person(r *http.Request) (applock.Owner, error) {
 }
 
 // may lets a supervisor take.
-func may(r *http.Request, object applock.Object, verb weblock.Verb) error {
-	owner, err := person(r)
-	if err != nil || object.Type != "customer" || verb == weblock.VerbTake && owner.Operator != "MLEE" {
+func may(r *http.Request, _ applock.Object, verb weblock.Verb) error {
+	if owner, err := person(r); err != nil || verb == weblock.VerbTake && owner.Operator != "MLEE" {
 		return errors.New("that is for supervisors")
 	}
 	return nil
@@ -125,7 +100,12 @@ func (s *shop) handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("/locks/", http.StripPrefix("/locks", s.locks))
 	mux.HandleFunc("GET /customer", s.load)
-	mux.HandleFunc("POST /customer", s.save)
+	mux.HandleFunc("POST /customer", func(w http.ResponseWriter, r *http.Request) {
+		if err := s.save(r); err != nil {
+			log.Print(err)
+			http.Error(w, "Not saved: your lock has ended.", http.StatusConflict)
+		}
+	})
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) {
 		if as := r.FormValue("as"); as != "" {
 			http.SetCookie(w, &http.Cookie{Name: "person", Value: url.QueryEscape(as), SameSite: http.SameSiteLaxMode, HttpOnly: true}) //nolint:gosec // a demo on this host
@@ -147,15 +127,8 @@ func (s *shop) load(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(map[string]string{"name": name})
 }
 
-func (s *shop) save(w http.ResponseWriter, r *http.Request) {
-	if err := s.saved(r); err != nil {
-		log.Print(err)
-		http.Error(w, "Not saved: your lock has ended.", http.StatusConflict)
-	}
-}
-
-// saved refuses a page whose lock has ended, whatever it believes, in the transaction that saves.
-func (s *shop) saved(r *http.Request) error {
+// save refuses a page whose lock has ended, whatever it believes, in the transaction that saves.
+func (s *shop) save(r *http.Request) error {
 	tx, err := s.db.BeginTx(r.Context(), nil)
 	if err != nil {
 		return err

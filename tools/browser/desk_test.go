@@ -182,7 +182,7 @@ type person struct {
 }
 
 // newPerson opens a browser. What it complains about fails the test.
-func newPerson(t *testing.T) person {
+func newPerson(t *testing.T, more ...chromedp.ExecAllocatorOption) person {
 	t.Helper()
 	options := append(chromedp.DefaultExecAllocatorOptions[:],
 		chromedp.ExecPath(browser(t)), chromedp.NoSandbox, chromedp.WindowSize(1280, 900), chromedp.Flag("lang", "en-GB"),
@@ -191,7 +191,7 @@ func newPerson(t *testing.T) person {
 		chromedp.Flag("disable-features", "BackForwardCache,Translate"), chromedp.WSURLReadTimeout(pageLimit))
 	bounded, cancel := context.WithTimeout(t.Context(), dayLimit)
 	t.Cleanup(cancel)
-	allocator, cancel := chromedp.NewExecAllocator(bounded, options...)
+	allocator, cancel := chromedp.NewExecAllocator(bounded, append(options, more...)...)
 	t.Cleanup(cancel)
 	ctx, cancel := chromedp.NewContext(allocator, chromedp.WithBrowserOption(chromedp.WithDialTimeout(pageLimit)))
 	t.Cleanup(cancel)

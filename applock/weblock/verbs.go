@@ -39,7 +39,7 @@ const openings = 3
 // grant asks for a new grant, and renews one that the person has: a get would shorten one that lasts longer.
 func (h *Handler) grant(ctx context.Context, p page) (applock.Grant, error) {
 	for attempt := 1; ; attempt++ {
-		grant, err := h.client.Get(ctx, applock.GetRequest{Object: p.object, Owner: p.owner, TTL: DefaultTTL, New: true})
+		grant, err := h.client.Get(ctx, applock.GetRequest{Object: p.object, Owner: p.owner, TTL: lockTTL, New: true})
 		held, isHeld := errors.AsType[*applock.HeldError](err)
 		if !isHeld || held.Holder.Owner.Operator != p.owner.Operator || attempt == openings {
 			return grant, err
@@ -65,7 +65,7 @@ func (h *Handler) kept(ctx context.Context, key applock.Key, left time.Duration,
 	if left >= renewHiddenBelow || left >= renewBelow && !hidden {
 		return left, nil
 	}
-	renewed, err := h.client.Renew(ctx, key, DefaultTTL)
+	renewed, err := h.client.Renew(ctx, key, lockTTL)
 	return renewed.Left, err
 }
 
@@ -157,7 +157,7 @@ func (h *Handler) take(ctx context.Context, p page) (*answer, error) {
 	}
 	var grant applock.Grant
 	if err == nil {
-		grant, err = h.client.Take(ctx, applock.TakeRequest{Object: p.object, Owner: p.owner, Reason: p.Reason, ExpectedFence: lock.Fence, TTL: DefaultTTL})
+		grant, err = h.client.Take(ctx, applock.TakeRequest{Object: p.object, Owner: p.owner, Reason: p.Reason, ExpectedFence: lock.Fence, TTL: lockTTL})
 	}
 	if err != nil && !errors.Is(err, applock.ErrHeld) && !errors.Is(err, applock.ErrNotHeld) {
 		return nil, err
@@ -194,7 +194,7 @@ func (h *Handler) stop(ctx context.Context, p page) (*answer, error) {
 	case lock.TTL == 0:
 		a.Outcome = applock.OutcomeFree
 		return a, nil
-	case others.edit || lock.TTL > DefaultTTL:
+	case others.edit || lock.TTL > lockTTL:
 		a.holder(holderOf(lock))
 		return a, nil
 	case !others.known:
@@ -240,7 +240,7 @@ func (h *Handler) editing(ctx context.Context, p page) (grant applock.Lock, foun
 // shorten lets a page's grant end soon. A grant that is no page's, or ends sooner, stays as it is. There is no get by a fence: what begins
 // between the read and the get is another page's, which renews it, or is new, and ends at once.
 func (h *Handler) shorten(ctx context.Context, p page, lock applock.Lock) error {
-	if lock.TTL > DefaultTTL || lock.Left <= leftTTL {
+	if lock.TTL > lockTTL || lock.Left <= leftTTL {
 		return nil
 	}
 	grant, err := h.client.Get(ctx, applock.GetRequest{Object: p.object, Owner: p.owner, TTL: leftTTL})

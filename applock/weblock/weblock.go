@@ -29,8 +29,8 @@ import (
 )
 
 const (
-	// DefaultTTL is how long a lock outlives the last renewal by its page.
-	DefaultTTL = 180 * time.Second
+	// lockTTL is how long a lock outlives the last renewal by its page.
+	lockTTL = 180 * time.Second
 	// leftTTL is how long it outlives a page that was closed or loaded again: more than a beat, so that the next page goes on with the grant.
 	leftTTL = 20 * time.Second
 	// renewBelow is how much of it is left when a beat renews it: the fifth of a page that is seen, each one of a hidden page.

@@ -137,7 +137,7 @@ func TestAskAndGive(t *testing.T) {
 	jdoe.is(t, "answer", keys{"asker_id": "BROWN", "answer": "GIVE"}, 200, "GIVEN", "BROWN")
 	brown.is(t, "ask", keys{"message": "please"}, 409, "OWN", "BROWN")
 	brown.is(t, "open", nil, 200, "RENEWED", "BROWN")
-	if lock := o.lock(t); lock.Left != weblock.DefaultTTL {
+	if lock := o.lock(t); lock.Left != 180*time.Second {
 		t.Errorf("BROWN has %+v", lock)
 	}
 	jdoe.is(t, "beat", nil, 409, "HELD", "BROWN")
@@ -267,7 +267,7 @@ func TestLeave(t *testing.T) {
 		after := o.tab("JDOE", "c")
 		after.is(t, "open", nil, 200, "RENEWED", "JDOE")
 		before.sends(t, "leave", nil) // which comes late
-		if lock := o.lock(t); after.fence != before.fence || lock.Left != weblock.DefaultTTL {
+		if lock := o.lock(t); after.fence != before.fence || lock.Left != 180*time.Second {
 			t.Errorf("the reloaded page has fence %s and %+v, before it was %s", after.fence, lock, before.fence)
 		}
 	})
@@ -276,7 +276,7 @@ func TestLeave(t *testing.T) {
 		o, jdoe := leaves(t)
 		o.Advance(15 * time.Second)
 		jdoe.is(t, "beat", nil, 200, "RENEWED", "JDOE")
-		if lock := o.lock(t); lock.Left != weblock.DefaultTTL {
+		if lock := o.lock(t); lock.Left != 180*time.Second {
 			t.Errorf("the page has %+v", lock)
 		}
 	})
@@ -301,7 +301,7 @@ func TestStop(t *testing.T) {
 	one.is(t, "open", nil, 200, "ACQUIRED", "JDOE")
 	other.is(t, "open", nil, 200, "RENEWED", "JDOE")
 	one.is(t, "stop", nil, 200, "HELD", "JDOE")
-	if lock := o.lock(t); lock.Left != weblock.DefaultTTL {
+	if lock := o.lock(t); lock.Left != 180*time.Second {
 		t.Errorf("while another page edits the lock is %+v", lock)
 	}
 	other.is(t, "stop", nil, 200, "RELEASED", "")

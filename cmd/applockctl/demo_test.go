@@ -13,7 +13,7 @@ var (
 	demoName     = regexp.MustCompile(`applock_demo_[0-9a-f]{16}`)
 	demoSchema   = regexp.MustCompile(`--schema applock_demo_[0-9a-f]{16} `)
 	stepOfTable  = regexp.MustCompile(`(?m)^(\d+ +\d{5}_\w+\.sql .*\n)+`)
-	stepsOfJSON  = regexp.MustCompile(`(\{"outcome":"APPLIED","version":\d+,"name":"\d{5}_\w+\.sql","applied_at":"[^"]*","problem":""\},?)+`)
+	stepsOfJSON  = regexp.MustCompile(`(\{"outcome":"APPLIED","version":\d+,"name":"\d{5}_\w+\.sql","applied_ts":"[^"]*","problem":""\},?)+`)
 	schemaNotice = regexp.MustCompile(`^The demo plays in a schema of its own, and removes it at the end: applock_demo_[0-9a-f]{16}\n$`)
 	fileNotice   = regexp.MustCompile(`^The demo plays in a file of its own, and removes it at the end: APPLOCK_DSN=sqlite:/.*\n$`)
 )

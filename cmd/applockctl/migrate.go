@@ -19,7 +19,7 @@ type migrationAnswer struct {
 	Outcome   applock.Outcome `json:"outcome"`
 	Version   int64           `json:"version"`
 	Name      string          `json:"name"`
-	AppliedAt table.Timestamp `json:"applied_at"`
+	AppliedAt table.Timestamp `json:"applied_ts"`
 	Problem   string          `json:"problem"`
 }
 

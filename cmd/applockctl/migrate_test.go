@@ -53,7 +53,7 @@ func TestProgramIsOlderThanTheSchema(t *testing.T) {
 		}
 		status := u.run(t, "migrate", "status", "--output", "json")
 		status.check(t, exitNo, older)
-		if last := `{"outcome":"UNKNOWN","version":3,"name":"","applied_at":"2`; !strings.Contains(status.stdout, last) {
+		if last := `{"outcome":"UNKNOWN","version":3,"name":"","applied_ts":"2`; !strings.Contains(status.stdout, last) {
 			t.Errorf("the status lacks %s:\n%s", last, status.stdout)
 		}
 		u.must(t, "get", "customer:42", "--operator", "jdoe")
@@ -79,7 +79,7 @@ func TestHeavyLiveLocksAreNotLostByAccident(t *testing.T) {
 		u.run(t, "migrate", "uninstall").check(t, exitUsage, "--yes is missing: all locks, live or not, ", "would be removed")
 		u.run(t, "get", "customer:42", "--operator", "asmith").check(t, exitNo)
 		undone := u.must(t, "migrate", "goto", "1", "--force", "--output", "json")
-		if undone.stdout != `{"outcome":"UNDONE","version":2,"name":"00002_procedures.sql","applied_at":null,"problem":""}`+"\n" {
+		if undone.stdout != `{"outcome":"UNDONE","version":2,"name":"00002_procedures.sql","applied_ts":null,"problem":""}`+"\n" {
 			t.Errorf("goto 1 --force: %s", undone.stdout)
 		}
 		u.run(t, "list").check(t, exitError, "applock", "applockctl migrate up")

@@ -167,7 +167,7 @@ func (h *Handler) take(ctx context.Context, p page) (*answer, error) {
 
 // leave ends the presence of a page that was closed or loaded again, and shortens its grant.
 func (h *Handler) leave(ctx context.Context, p page) (*answer, error) {
-	if err := h.see(ctx, p, applock.StateLeft); err != nil {
+	if _, err := h.client.See(ctx, p.seeing(applock.StateLeft)); err != nil {
 		return nil, err
 	}
 	a := &answer{page: p, Outcome: applock.OutcomeReleased}
@@ -183,7 +183,7 @@ func (h *Handler) leave(ctx context.Context, p page) (*answer, error) {
 
 // stop releases the grant of a page that goes on as a reader, unless another page of the person edits, or the grant is no page's.
 func (h *Handler) stop(ctx context.Context, p page) (*answer, error) {
-	if err := h.see(ctx, p, applock.StateViewing); err != nil {
+	if _, err := h.client.See(ctx, p.seeing(applock.StateViewing)); err != nil {
 		return nil, err
 	}
 	lock, others, err := h.editing(ctx, p)
@@ -253,12 +253,7 @@ func (h *Handler) shorten(ctx context.Context, p page, lock applock.Lock) error 
 	return err
 }
 
-// see says that the page is there, or has left.
-func (h *Handler) see(ctx context.Context, p page, state applock.PresenceState) error {
-	_, err := h.client.See(ctx, p.seeing(state))
-	return err
-}
-
+// seeing says that the page is there, or has left.
 func (p page) seeing(state applock.PresenceState) applock.SeeRequest {
 	ttl := applock.DefaultPresenceTTL
 	if p.Hidden {

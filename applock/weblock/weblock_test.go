@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	"github.com/applock/applock/applock"
 	"github.com/applock/applock/applock/applocktest"
 	"github.com/applock/applock/applock/weblock"
+	"github.com/applock/applock/internal/testing/testclient"
 )
 
 // keys are what a page sends, or is told.
@@ -224,6 +226,39 @@ func TestBeats(t *testing.T) {
 				t.Errorf("before the next beat BROWN sees %v", seen)
 			}
 		})
+	}
+}
+
+// counted counts the calls of a client, which are a statement each on PostgreSQL.
+type counted struct {
+	slog.Handler
+	calls *atomic.Int64
+}
+
+func (counted) Enabled(context.Context, slog.Level) bool { return true }
+
+func (c counted) Handle(context.Context, slog.Record) error { c.calls.Add(1); return nil }
+
+// Goal: docs/weblock.md is right about the load. Method: the calls of a beat of a page that edits, with and without a renewal, and of one that reads.
+func TestStatements(t *testing.T) {
+	t.Parallel()
+	calls := new(atomic.Int64)
+	client := testclient.Open(t, "sqlite:"+testclient.InstalledSQLite(t), "", slog.New(counted{slog.DiscardHandler, calls}))
+	o := &office{handler: weblock.New(client, weblock.Config{Owner: owner})}
+	jdoe, brown := o.tab("JDOE", "a"), o.tab("BROWN", "b")
+	jdoe.is(t, "open", nil, 200, "ACQUIRED", "JDOE")
+	brown.is(t, "beat", nil, 200, "HELD", "JDOE")
+	for _, beat := range []struct {
+		of      *tab
+		outcome string
+		keys    keys
+		want    int64
+	}{{jdoe, "RENEWED", nil, 2}, {jdoe, "RENEWED", keys{"acquired_ts": nil}, 3}, {brown, "HELD", nil, 1}} {
+		calls.Store(0)
+		beat.of.is(t, "beat", beat.keys, 200, beat.outcome, "JDOE")
+		if got := calls.Load(); got != beat.want {
+			t.Errorf("a beat of %s with %v is %d statements, want %d", beat.of.person, beat.keys, got, beat.want)
+		}
 	}
 }
 

@@ -3,6 +3,8 @@ package migrate_test
 import (
 	"cmp"
 	"errors"
+	"fmt"
+	"io/fs"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -13,6 +15,7 @@ import (
 	"github.com/applock/applock/applock/migrate"
 	"github.com/applock/applock/internal/testing/testclient"
 	"github.com/applock/applock/internal/testing/testdb"
+	"github.com/applock/applock/migrations"
 )
 
 // shell is a database and the product's own client.
@@ -93,6 +96,7 @@ func (s shell) refuse(t *testing.T, request migrate.ScriptRequest, want string) 
 // a lock that is held all the time is the same afterwards.
 func TestScriptsLeadUpAndDown(t *testing.T) {
 	t.Parallel()
+	newest := newestStep(t)
 	for name, open := range shells(t) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -116,44 +120,56 @@ func TestScriptsLeadUpAndDown(t *testing.T) {
 			s.must(t, migrate.ScriptRequest{To: 1})
 			s.refuse(t, migrate.ScriptRequest{To: 1}, "applock: step 1 is applied already (migrate print --from 1)")
 			applied(1)
-			s.must(t, migrate.ScriptRequest{From: 1, To: 2})
+			s.must(t, migrate.ScriptRequest{From: 1, To: int64(newest)})
 			object := applock.Object{Type: "customer", ID: "42"}
 			lock, err := client.Get(t.Context(), applock.GetRequest{Object: object, Owner: applock.Owner{Operator: "JDOE"}})
 			if err != nil {
 				t.Fatal(err)
 			}
 			for _, again := range []migrate.ScriptRequest{{}, {To: 1}, {From: 1}, {From: 1, Down: true}} {
-				s.refuse(t, again, "applock: step 2 is applied already (migrate print --from 2)")
+				s.refuse(t, again, fmt.Sprintf("applock: step %[1]d is applied already (migrate print --from %[1]d)", newest))
 			}
-			applied(2)
+			applied(newest)
 			if found, err := client.Inquire(t.Context(), object); err != nil || found.Fence != lock.Fence {
 				t.Errorf("the lock is %v, %v, was %v", found, err, lock)
 			}
 			s.must(t, migrate.ScriptRequest{To: 1, Down: true})
-			s.refuse(t, migrate.ScriptRequest{To: 1, Down: true}, "applock: step 2 is not applied (migrate print --from 1)")
+			s.refuse(t, migrate.ScriptRequest{To: 1, Down: true}, fmt.Sprintf("applock: step %d is not applied (migrate print --from 1)", newest))
 			applied(1)
 			s.must(t, migrate.ScriptRequest{From: 1, Down: true})
 			applied(0)
 			s.refuse(t, migrate.ScriptRequest{Down: true}, "appl_lock_goose")
 			s.must(t, migrate.ScriptRequest{})
-			applied(2)
+			applied(newest)
 		})
 	}
+}
+
+// newestStep is the number of the newest step, in every dialect.
+func newestStep(t *testing.T) int {
+	t.Helper()
+	names, err := fs.Glob(migrations.Of("mysql"), "*.sql")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(names)
 }
 
 // Goal: a way that cannot be is refused, with the argument's name. Method: steps that there are not, and ways that lead
 // nowhere or in the other direction.
 func TestScriptRefusesOtherWays(t *testing.T) {
 	t.Parallel()
+	newest := newestStep(t)
+	within, over := fmt.Sprintf("must lie between 0 and %d", newest), int64(newest+1)
 	for want, request := range map[string]migrate.ScriptRequest{
-		"From must lie between 0 and 2":           {From: 3, Down: true},
-		"To must lie between 0 and 2":             {To: 3},
-		"From 2 is the newest step: a database t": {From: 2},
-		"To must be greater than 1 on the way up": {From: 1, To: 1},
-		"To must be less than 1 on the way down":  {From: 1, To: 2, Down: true},
-		"From must lie between 0 and 2 ":          {From: -1},
-		"Schema \"Bad\": must have":               {Schema: "Bad", Dialect: "db2"},
-		"Schema \"other\": ":                      {Schema: "other", Dialect: "sqlite"},
+		"From " + within: {From: over, Down: true},
+		"To " + within:   {To: over},
+		fmt.Sprintf("From %d is the newest step: a database t", newest): {From: int64(newest)},
+		"To must be greater than 1 on the way up":                       {From: 1, To: 1},
+		"To must be less than 1 on the way down":                        {From: 1, To: 2, Down: true},
+		"From " + within + " ":                                          {From: -1},
+		"Schema \"Bad\": must have":                                     {Schema: "Bad", Dialect: "db2"},
+		"Schema \"other\": ":                                            {Schema: "other", Dialect: "sqlite"},
 	} {
 		request.Dialect = cmp.Or(request.Dialect, "mariadb")
 		if _, err := migrate.Script(request); !errors.Is(err, applock.ErrInvalid) || !strings.Contains(err.Error()+" ", want) {

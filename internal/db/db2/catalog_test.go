@@ -2,6 +2,7 @@ package db2_test
 
 import (
 	"database/sql/driver"
+	"io/fs"
 	"maps"
 	"regexp"
 	"slices"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/applock/applock/applock"
 	"github.com/applock/applock/internal/testing/testclient"
+	"github.com/applock/applock/migrations"
 )
 
 // turn is the row of the migrator whose turn it is.
@@ -205,12 +207,18 @@ func (c *catalog) doVersion(statement fakeStatement) fakeAnswer {
 }
 
 // newestVersion is that of the newest migration.
-const newestVersion = 2
+func newestVersion() int {
+	names, err := fs.Glob(migrations.Of("db2"), "*.sql")
+	if err != nil {
+		panic(err) // the pattern is wrong
+	}
+	return len(names)
+}
 
 // allVersions are those of the version table when everything is migrated.
 func allVersions() []int64 {
 	var versions []int64
-	for version := range int64(newestVersion + 1) {
+	for version := range int64(newestVersion() + 1) {
 		versions = append(versions, version)
 	}
 	return versions

@@ -29,10 +29,10 @@ const (
 func TestMigrationStatements(t *testing.T) {
 	t.Parallel()
 	catalog, _, client := newCatalog(t)
-	if status, err := migrate.Status(t.Context(), client); err != nil || len(status.Steps) != newestVersion || len(catalog.tables) != 0 {
-		t.Errorf("status %v, %v, want %d pending and no tables", status, err, newestVersion)
+	if status, err := migrate.Status(t.Context(), client); err != nil || len(status.Steps) != newestVersion() || len(catalog.tables) != 0 {
+		t.Errorf("status %v, %v, want %d pending and no tables", status, err, newestVersion())
 	}
-	for _, want := range []int{newestVersion, 0} {
+	for _, want := range []int{newestVersion(), 0} {
 		if done, err := migrate.Up(t.Context(), client, migrate.UpRequest{}); err != nil || len(done.Steps) != want {
 			t.Fatalf("migrated %v, %v, want %d steps", done, err, want)
 		}
@@ -259,7 +259,7 @@ func TestFasterMigrator(t *testing.T) {
 			do()
 			return do()
 		})
-		if done, err := migrate.Up(t.Context(), client, migrate.UpRequest{}); err != nil || len(done.Steps) != newestVersion {
+		if done, err := migrate.Up(t.Context(), client, migrate.UpRequest{}); err != nil || len(done.Steps) != newestVersion() {
 			t.Errorf("%s: migrated %v, %v", prefix, done, err)
 		}
 		catalog.check(t, allVersions()...)
@@ -274,10 +274,10 @@ func TestDownAfterScript(t *testing.T) {
 	for _, version := range allVersions() {
 		catalog.versions[version] = true
 	}
-	if done, err := migrate.Down(t.Context(), client, migrate.DownRequest{}); err != nil || len(done.Steps) != 1 || done.Steps[0].Version != newestVersion {
+	if done, err := migrate.Down(t.Context(), client, migrate.DownRequest{}); err != nil || len(done.Steps) != 1 || done.Steps[0].Version != int64(newestVersion()) {
 		t.Errorf("undone %v, %v, want the newest", done, err)
 	}
-	catalog.check(t, allVersions()[:newestVersion]...)
+	catalog.check(t, allVersions()[:newestVersion()]...)
 }
 
 // Goal: a connection that is lost outside of the turn leaves the pool, too: a program that tries again must not get

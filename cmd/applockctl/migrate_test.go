@@ -3,8 +3,13 @@ package main
 import (
 	"bytes"
 	"cmp"
+	"fmt"
+	"io/fs"
+	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/applock/applock/migrations"
 )
 
 // onEveryProduct runs a test on an empty database of each product, as a user who may migrate it and no more, and on a file. Exec runs
@@ -38,14 +43,25 @@ func onEveryProduct(t *testing.T, test func(t *testing.T, u user, exec func(stat
 	})
 }
 
+// newestStep is the number of the newest step, in every dialect.
+func newestStep(t *testing.T) int {
+	t.Helper()
+	names, err := fs.Glob(migrations.Of("mysql"), "*.sql")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(names)
+}
+
 // Goal: a program that is older than the schema says so, shows the step, and changes nothing. Method: the table of the
 // steps has one more, as a later release leaves it; every command of migrate is tried, and locking goes on.
 func TestProgramIsOlderThanTheSchema(t *testing.T) {
 	t.Parallel()
 	onEveryProduct(t, func(t *testing.T, u user, exec func(...string)) {
 		u.must(t, "migrate", "up")
-		exec("INSERT INTO appl_lock_goose (version_id, is_applied) VALUES (3, true)")
-		const older = "this program is older than the schema, which has step 3: use a program that knows it, with contract >= 1"
+		later := newestStep(t) + 1
+		exec(fmt.Sprintf("INSERT INTO appl_lock_goose (version_id, is_applied) VALUES (%d, true)", later))
+		older := fmt.Sprintf("this program is older than the schema, which has step %d: use a program that knows it, with contract >= 1", later)
 		for _, args := range []string{
 			"migrate up", "migrate up --dry-run", "migrate repair", "migrate down --force", "migrate goto 1", "migrate uninstall --yes",
 		} {
@@ -53,7 +69,7 @@ func TestProgramIsOlderThanTheSchema(t *testing.T) {
 		}
 		status := u.run(t, "migrate", "status", "--output", "json")
 		status.check(t, exitNo, older)
-		if last := `{"outcome":"UNKNOWN","version":3,"name":"","applied_ts":"2`; !strings.Contains(status.stdout, last) {
+		if last := fmt.Sprintf(`{"outcome":"UNKNOWN","version":%d,"name":"","applied_ts":"2`, later); !strings.Contains(status.stdout, last) {
 			t.Errorf("the status lacks %s:\n%s", last, status.stdout)
 		}
 		u.must(t, "get", "customer:42", "--operator", "jdoe")
@@ -79,18 +95,19 @@ func TestHeavyLiveLocksAreNotLostByAccident(t *testing.T) {
 		u.run(t, "migrate", "uninstall").check(t, exitUsage, "--yes is missing: all locks, live or not, ", "would be removed")
 		u.run(t, "get", "customer:42", "--operator", "asmith").check(t, exitNo)
 		undone := u.must(t, "migrate", "goto", "1", "--force", "--output", "json")
-		if undone.stdout != `{"outcome":"UNDONE","version":2,"name":"00002_procedures.sql","applied_ts":null,"problem":""}`+"\n" {
+		if !strings.HasSuffix(undone.stdout, `{"outcome":"UNDONE","version":2,"name":"00002_procedures.sql","applied_ts":null,"problem":""}`+"\n") {
 			t.Errorf("goto 1 --force: %s", undone.stdout)
 		}
 		u.run(t, "list").check(t, exitError, "applock", "applockctl migrate up")
 		for _, args := range []string{"migrate down", "migrate goto 0", "migrate uninstall --yes"} {
 			u.run(t, strings.Fields(args)...).check(t, exitNo, lost+"; to list or release them, run this first: applockctl migrate up; --force continues")
 		}
-		again := u.must(t, "migrate", "goto", "2", "--output", "json").stdout
+		newest := newestStep(t)
+		again := u.must(t, "migrate", "goto", strconv.Itoa(newest), "--output", "json").stdout
 		if !strings.HasPrefix(again, `{"outcome":"APPLIED","version":2,`) || !timeOfJSON.MatchString(again) {
-			t.Errorf("goto 2: %s", again)
+			t.Errorf("goto %d: %s", newest, again)
 		}
-		u.run(t, "migrate", "goto", "3").check(t, exitUsage, "applockctl: migrate goto: VERSION must lie between 0 and 2")
+		u.run(t, "migrate", "goto", strconv.Itoa(newest+1)).check(t, exitUsage, fmt.Sprintf("applockctl: migrate goto: VERSION must lie between 0 and %d", newest))
 		u.run(t, "migrate", "goto", "two").check(t, exitUsage, "VERSION must be a number")
 		if renewed := u.must(t, "get", "customer:42", "--operator", "jdoe"); !strings.Contains(renewed.stdout, "RENEWED") {
 			t.Errorf("after the way there and back: %s", renewed.stdout)
@@ -237,13 +254,10 @@ func TestMigrateDryRunAndExitCode(t *testing.T) {
 		u.must(t, "migrate", "up") // which makes a file
 		u.must(t, "migrate", "goto", "0")
 		u.run(t, "migrate", "down").check(t, exitYes, "nothing to do, no step is applied\n")
-		for _, pending := range []int{2, 1, 0} {
-			if pending == 1 {
-				u.must(t, "migrate", "goto", "1")
-			}
-			if pending == 0 {
-				u.must(t, "migrate", "up")
-			}
+		newest := newestStep(t)
+		for applied := range newest + 1 {
+			u.must(t, "migrate", "goto", strconv.Itoa(applied))
+			pending := newest - applied
 			for range 2 {
 				got := u.must(t, "migrate", "up", "--dry-run", "--output", "json")
 				if strings.Count(got.stdout, `{"outcome":"PENDING",`) != pending || strings.Count(got.stdout, "\n") != pending {

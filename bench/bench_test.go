@@ -181,7 +181,7 @@ func TestPageFromValues(t *testing.T) {
 	if err := run(t.Context(), []string{"-from", values, "-report", page, "-results", results}, os.Getenv, &out, &out); err != nil {
 		t.Fatal(err)
 	}
-	text := testfile.Read(t, page) + testfile.Read(t, results)
+	text := testfile.Read(t, page) + out.String()
 	for _, want := range []string{
 		"| cycles, 8 connections: get & release | postgres | 1000 /s | 1033 | 900 | | 1200 | <peer> | 400 /s | 400 | 3 |",
 		"| insert and delete | 2000 /s | 2067 | 0.5 |",

@@ -25,7 +25,7 @@ const choosePreface = "# Performance\n\n" +
 	"- Each alternative ran in turns with applock, in the same run, on the same servers. **Compare the ratios**, in brackets: applock's value divided by the\n" +
 	"  alternative's. The other values depend on the machine.\n" +
 	"- Each commit waits for the disk, unless the table says otherwise.\n" +
-	"- `make bench` made this page from [all values](%[1]s/run.json). [The results](%[2]s) have every figure, the goals, and the reason for each missed goal.\n\n"
+	"- `make bench` made this page from [all values](%[1]s/run.json). [The results](%[2]s) have the goals, and the reason for each missed goal.\n\n"
 
 func databases() []string {
 	return []string{productPostgres, productMariaDB, productMySQL, productSQLite}

@@ -15,7 +15,7 @@ const (
 )
 
 const heldPreface = `
-### Under a held snapshot
+## Under a held snapshot
 
 One idle transaction at REPEATABLE READ holds a snapshot for ten minutes. The server keeps every old version of a row that changes meanwhile.
 All sides run on each server at the same time, each on connections of its own. The load of each is 2,000 cycles a minute of one hot object, and
@@ -58,21 +58,20 @@ func (r *report) readHeld(page string) error {
 	return nil
 }
 
-// writeHeld writes a line for each contender on each server.
-func (r *report) writeHeld(text *strings.Builder) {
+// heldText has a line for each contender on each server.
+func (r *report) heldText() string {
 	if len(r.held) == 0 {
-		return
+		return ""
 	}
+	var text, kept strings.Builder
 	text.WriteString(heldPreface)
 	lines := [][]string{{"what", "on", "processor, first minute", "last", "times", "p99, first minute", "last", "times"}}
-	var kept strings.Builder
 	for _, run := range r.held {
 		lines = append(lines, run.heldLines()...)
 		kept.WriteString(run.heldKept())
 	}
-	writeTable(text, lines)
-	text.WriteString("\n" + kept.String())
-	text.WriteString(heldLimits)
+	writeTable(&text, lines)
+	return text.String() + "\n" + kept.String() + heldLimits
 }
 
 func (r *report) heldLines() [][]string {

@@ -64,7 +64,7 @@ func parse(args []string, complaints io.Writer) (options, error) {
 	flags.StringVar(&o.from, "from", "", "measure nothing, and read the values from this file of -json")
 	flags.StringVar(&o.file, "json", "", "write all values to this file, too")
 	flags.StringVar(&o.page, "report", "", "write the page to this file, and its charts and values to the folder of its name")
-	flags.StringVar(&o.results, "results", "", "write the goals, their verdicts and all figures to this file; the page links it")
+	flags.StringVar(&o.results, "results", "", "write the goals and their verdicts to this file; the page links it")
 	if err := flags.Parse(args); err != nil {
 		return o, err
 	}

@@ -12,8 +12,8 @@ import (
 )
 
 const resultsPreface = "# Results of the bench\n\n" +
-	"For developers of applock. `make bench` made this page. It has each goal with its verdict, the reason for each missed goal, and every figure.\n" +
-	"[The bench](README.md) says what each line measures.\n\n" +
+	"For developers of applock. `make bench` made this page. It has each goal with its verdict, and the reason for each missed goal.\n" +
+	"[The bench](README.md) says what each line measures, and how to print every figure of this run.\n\n" +
 	"Alternatives run in turns, A B A B, in the same run. A ratio is the median of the rounds' ratios. **Compare the ratios**: other values depend on the\n" +
 	"machine and its load. Rates are better when they are greater, times when they are smaller.\n\n"
 
@@ -73,9 +73,9 @@ func (r *report) writePage(path, results string) error {
 	return r.writeJSON(filepath.Join(folder, "run.json"))
 }
 
-// writeResults writes the goals, their verdicts and all figures.
+// writeResults writes the report without the single figures, which run.json has.
 func (r *report) writeResults(path string) error {
-	return os.WriteFile(path, []byte(resultsPreface+r.text()), 0o644) //nolint:gosec // for all to read
+	return os.WriteFile(path, []byte(resultsPreface+r.verdicts()+r.heldText()), 0o644) //nolint:gosec // for all to read
 }
 
 func isCycles(f *figure) bool {
@@ -84,6 +84,16 @@ func isCycles(f *figure) bool {
 
 // text is the report in Markdown.
 func (r *report) text() string {
+	var text strings.Builder
+	text.WriteString(r.verdicts() + "\n## All figures\n\n### Durable: it is there after a power cut, if the settings above say so\n\n")
+	writeTable(&text, r.lines(func(f *figure) bool { return !f.Volatile }))
+	text.WriteString("\n### Not durable: it ends with a process or with the server's memory\n\n")
+	writeTable(&text, r.lines(func(f *figure) bool { return f.Volatile }))
+	return text.String() + r.heldText()
+}
+
+// verdicts has where it was measured, and the goals.
+func (r *report) verdicts() string {
 	var text strings.Builder
 	r.writeCircumstances(&text)
 	if r.Smoke {
@@ -97,13 +107,7 @@ func (r *report) text() string {
 	text.WriteString("\n## Goals\n\n")
 	writeTable(&text, r.judged())
 	r.writeMissing(&text)
-	text.WriteString(r.missed())
-	text.WriteString("\n## All figures\n\n### Durable: it is there after a power cut, if the settings above say so\n\n")
-	writeTable(&text, r.lines(func(f *figure) bool { return !f.Volatile }))
-	text.WriteString("\n### Not durable: it ends with a process or with the server's memory\n\n")
-	writeTable(&text, r.lines(func(f *figure) bool { return f.Volatile }))
-	r.writeHeld(&text)
-	return text.String()
+	return text.String() + r.missed()
 }
 
 // writeCircumstances writes when and where it was measured.

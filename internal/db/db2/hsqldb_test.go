@@ -31,13 +31,13 @@ import (
 func TestContractOnHSQLDB(t *testing.T) {
 	t.Parallel()
 	databases := newDatabases(t)
-	contract.Exercise(t, databases.backend())
+	contract.Exercise(t, databases.backend(t))
 	t.Run("TimeIsUTC", func(t *testing.T) { timeIsUTC(t, databases) })
 }
 
 func TestHeavyContractOnHSQLDB(t *testing.T) {
 	t.Parallel()
-	contract.ExerciseLong(t, newDatabases(t).backend())
+	contract.ExerciseLong(t, newDatabases(t).backend(t))
 }
 
 func newDatabases(t *testing.T) hsqldbDatabases {
@@ -45,9 +45,15 @@ func newDatabases(t *testing.T) hsqldbDatabases {
 	return hsqldbDatabases{bridge: hsqldb.Start(t, testdb.HSQLDB(t), "Asia/Kolkata"), control: hsqldb.MVCC}
 }
 
-func (d hsqldbDatabases) backend() contract.Backend {
+func (d hsqldbDatabases) backend(t *testing.T) contract.Backend {
+	t.Helper()
+	var empty []string
+	for _, table := range []string{"appl_lock", "appl_lock_waiter", "appl_lock_ask", "appl_lock_viewer", "appl_lock_event", "appl_lock_policy"} {
+		empty = append(empty, "DELETE FROM applock."+table)
+	}
+	empty = append(empty, "UPDATE applock.appl_lock_fence SET fence = 0", "DROP TABLE IF EXISTS protected")
 	return contract.Backend{
-		New:    d.place,
+		New:    contract.NewPlaces(t, d.place, empty...).Take,
 		Empty:  d.empty,
 		Ways:   []string{"facade", "call", "row"},
 		Levels: []sql.IsolationLevel{sql.LevelReadCommitted},

@@ -108,9 +108,6 @@ test-db2: ## Test with IBM's driver, on Derby's network server, and on the Db2 o
 	$(WITH_IBM_DRIVER) env $(call ON,derby) $(TEST) $(RACE) -tags=db2 -timeout=30m -skip='^TestHeavy' ./internal/db/db2
 	$(WITH_IBM_DRIVER) env $(call ON,derby) $(TEST) -tags=db2 -timeout=30m -run=Db2 ./cmd/applockctl
 
-test-oracle: ## Run the text of docs/oracle on the Oracle of APPLOCK_TEST_ORACLE_DSN.
-	go -C tools test -count=1 -v ./oracle
-
 # What finds barriers in pages: axe-core, of the Mozilla licence, which no program of ours has in it.
 AXE := axe-core@4.14.1
 NPM_INSTALL = $(call INSTALL,npm,npm); npm install --ignore-scripts --no-audit --no-fund --no-save --loglevel=error --prefix

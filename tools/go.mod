@@ -6,8 +6,6 @@ go 1.26.0
 
 tool github.com/sqlc-dev/sqlc/cmd/sqlc
 
-require github.com/sijms/go-ora/v2 v2.8.24
-
 require (
 	cel.dev/expr v0.25.1 // indirect
 	filippo.io/edwards25519 v1.1.1 // indirect

@@ -25,16 +25,8 @@ var (
 	lineComment = regexp.MustCompile(`(?m)^ *--.*\n`)
 	header      = regexp.MustCompile(`(?s)\nCREATE OR REPLACE (?:PROCEDURE|FUNCTION) (\w+) \(\n(.*?)\n\)`)
 	formal      = regexp.MustCompile(`(?m)^    (p_\w+) (IN|OUT) (\w+),?$`)
-	local       = regexp.MustCompile(`(?m)^    (v_\w+) [A-Z a-z_.%()0-9]+(?:;| :=)`)
-	used        = regexp.MustCompile(`\b[pv]_\w+`)
-	quoted      = regexp.MustCompile(`'[^']*'`)
-	// forbidden is what a procedure must not do: end the caller's transaction, hide an error, or hope that '' is not NULL.
-	forbidden = regexp.MustCompile(`(?i)\b(?:COMMIT|ROLLBACK|AUTONOMOUS_TRANSACTION|EXECUTE IMMEDIATE|WHEN OTHERS|SELECT \*)\b|''`)
 	// data is a statement that reads or changes rows. What it reads goes into variables.
 	data = regexp.MustCompile(`(?ms)^ +((?:SELECT|INSERT|UPDATE|DELETE) .*?);$`)
-	// begins and ends are how lines of statements do: a parser passes over a semicolon that is missing.
-	begins = regexp.MustCompile(`^ *(?:(?:SELECT|INSERT|UPDATE|DELETE|IF|ELSIF|ELSE|EXCEPTION|WHEN|FOR v_round|END|RETURN|RAISE|RAISE_APPLICATION_ERROR)\b.*|[pv]_\w+ := .*)$`)
-	ends   = regexp.MustCompile(`(?:;|\b(?:THEN|ELSE|BEGIN|LOOP|EXCEPTION|AS))$`)
 )
 
 // Goal: the operation has the contract's name, parameters, order and directions. Method: compare.
@@ -59,74 +51,6 @@ func TestSignatureEqualsContract(t *testing.T) {
 	}
 	if len(want) == 0 || !slices.Equal(got, want) {
 		t.Errorf("the parameters are\n%q, want\n%q", got, want)
-	}
-}
-
-// complaints returns what is wrong with a text, by rules of our own.
-func complaints(text string) []string {
-	var found []string
-	text = lineComment.ReplaceAllString(text, "")
-	if what := forbidden.FindString(text); what != "" {
-		found = append(found, "it has "+what)
-	}
-	for _, routine := range strings.Split(text, "\n/\n") {
-		head := header.FindStringSubmatch("\n" + strings.TrimSpace(routine))
-		if head == nil {
-			continue
-		}
-		declared := map[string]bool{"v_round": true}
-		for _, name := range append(formal.FindAllStringSubmatch(head[2], -1), local.FindAllStringSubmatch(routine, -1)...) {
-			declared[name[1]] = true
-			if strings.Count(routine, name[1]) < 2 {
-				found = append(found, name[1]+" is not used")
-			}
-		}
-		for _, name := range used.FindAllString(quoted.ReplaceAllString(routine, ""), -1) {
-			if !declared[name] {
-				found = append(found, name+" is not declared")
-			}
-		}
-		if len(head[1]) > 30 || strings.Contains(routine, "PROCEDURE") && !strings.Contains(routine, "AUTHID DEFINER") {
-			found = append(found, head[1]+" is too long a name, or has not its owner's rights")
-		}
-		_, body, _ := strings.Cut(routine, "\nBEGIN\n")
-		before := "BEGIN"
-		for line := range strings.SplitSeq(body, "\n") {
-			if begins.MatchString(line) && !ends.MatchString(before) {
-				found = append(found, "no semicolon behind "+before)
-			}
-			before = line
-		}
-		for _, statement := range data.FindAllStringSubmatch(routine, -1) {
-			words := strings.Fields(statement[1])
-			if words[0] != "INSERT" && !strings.Contains(statement[1], "WHERE object_type = v_object_type\n") {
-				found = append(found, words[0]+" without the key")
-			}
-		}
-	}
-	return found
-}
-
-// Goal: what a parser does not see: names that are not declared, rows that are not found by their key, and what would end the caller's
-// transaction. Method: rules over the text, and for each a copy that breaks it.
-func TestRules(t *testing.T) {
-	t.Parallel()
-	whole := text(t)
-	for _, complaint := range complaints(whole) {
-		t.Error(complaint)
-	}
-	for _, broken := range [][2]string{
-		{"VALUES (v_object_type", "VALUES (v_type"},
-		{"RTRIM(p_value", "RTRIM(p_argument"},
-		{"END;\n/", "    COMMIT;\nEND;\n/"},
-		{"v_object_id);", "v_object_id)"},
-		{"AUTHID DEFINER\n", ""},
-		{"WHERE object_type = v_object_type\n", "WHERE object_type = v_object_id\n"},
-	} {
-		copied := strings.Replace(whole, broken[0], broken[1], 1)
-		if copied == whole || len(complaints(copied)) == 0 {
-			t.Errorf("a text with %q passes", broken[1])
-		}
 	}
 }
 

@@ -286,7 +286,7 @@ func limits(cause errorCause, call errorCall) (maxWait, limit time.Duration) {
 // Goal: who asks about an error by its kind, or reads it, is told what is wrong, and not something else, whatever is wrong and whichever call
 // meets it. Method: each cause is brought about for a client of its own, and each call made; the kinds and the message are compared with a
 // golden file, without what comes from the client of the database or from the server; APPLOCK_UPDATE_GOLDEN=1 (make golden) rewrites it.
-func TestGoldenKindsOfErrors(t *testing.T) {
+func TestHeavyGoldenKindsOfErrors(t *testing.T) {
 	t.Parallel()
 	products := []kindsProduct{postgresKinds(t), mysqlKinds(t, onMariaDB), mysqlKinds(t, onMySQL), redisKinds(t)}
 	table := newErrorTable(products)

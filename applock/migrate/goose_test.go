@@ -63,7 +63,7 @@ func (s shop) require(t *testing.T, client *applock.Client, versions ...int64) {
 // Goal: applock and an application that migrates the same database with goose do not see each other's steps. Method: both
 // orders on every dialect that goose knows, with small version numbers and with timestamps. Db2 is none of them: what
 // migrates there has a store of its own, and its table's name.
-func TestBesideAGooseApplication(t *testing.T) {
+func TestHeavyBesideAGooseApplication(t *testing.T) {
 	t.Parallel()
 	shops := map[string]func(t *testing.T) shop{
 		"sqlite": func(t *testing.T) shop {

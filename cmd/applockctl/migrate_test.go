@@ -55,7 +55,7 @@ func newestStep(t *testing.T) int {
 
 // Goal: a program that is older than the schema says so, shows the step, and changes nothing. Method: the table of the
 // steps has one more, as a later release leaves it; every command of migrate is tried, and locking goes on.
-func TestProgramIsOlderThanTheSchema(t *testing.T) {
+func TestHeavyProgramIsOlderThanTheSchema(t *testing.T) {
 	t.Parallel()
 	onEveryProduct(t, func(t *testing.T, u user, exec func(...string)) {
 		u.must(t, "migrate", "up")
@@ -120,7 +120,7 @@ func TestHeavyLiveLocksAreNotLostByAccident(t *testing.T) {
 
 // Goal: what others have made of the tables keeps an installation whole, and is named. Method: a view, a table that inherits, one that refers to a
 // table of ours, and ones with a column of our types; the application's call after each refusal; and an installation without them.
-func TestUninstallRefusesDependents(t *testing.T) {
+func TestHeavyUninstallRefusesDependents(t *testing.T) {
 	t.Parallel()
 	dsn := postgresServer.installedDatabase(t)
 	u := userOf(dsn)
@@ -171,7 +171,7 @@ func TestHeavyUninstallRefusesForeignKeys(t *testing.T) {
 
 // Goal: a schema that an administrator has created for the account that migrates stays the administrator's, and everything in it goes.
 // Method: that account, which owns no schema, installs and removes, twice.
-func TestUninstallLeavesASchemaOfOthers(t *testing.T) {
+func TestHeavyUninstallLeavesASchemaOfOthers(t *testing.T) {
 	t.Parallel()
 	dsn := postgresServer.newDatabase(t)
 	name := postgresServer.newUser(t, dsn, "0wner")
@@ -189,7 +189,7 @@ func TestUninstallLeavesASchemaOfOthers(t *testing.T) {
 
 // Goal: uninstalling leaves nothing of ours. Method: compare the database with what it was before, with live locks and
 // by force.
-func TestUninstallLeavesNothing(t *testing.T) {
+func TestHeavyUninstallLeavesNothing(t *testing.T) {
 	t.Parallel()
 	onServers(t, func(t *testing.T, s server) {
 		dsn := s.newDatabase(t)

@@ -187,7 +187,7 @@ func TestHooks(t *testing.T) {
 }
 
 // Goal: the heartbeat keeps a lock, and without it the lock ends. Method: a ttl in the answer of the database before and after the hook.
-func TestHeartbeat(t *testing.T) {
+func TestHeavyHeartbeat(t *testing.T) {
 	t.Parallel()
 	h := withRepository(t)
 	h.expect(t, 0, "", "PreToolUse", "agent-1", "shop", "src/a.go", "APPLOCK_TTL=1h")
@@ -259,7 +259,7 @@ func TestHeavyHooksQuoteOthers(t *testing.T) {
 
 // Goal: installing overwrites nothing, and says what to do instead. Method: a repository with a hook, settings and a script of its own; the
 // line that it prints, added to the hook, refuses a commit. A second call changes nothing.
-func TestInstallOverwritesNothing(t *testing.T) {
+func TestHeavyInstallOverwritesNothing(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
 	h.repository(t)
@@ -294,7 +294,7 @@ func TestInstallOverwritesNothing(t *testing.T) {
 }
 
 // Goal: a path that differs from a file's only in case is no second lock of it. Method: the hook before an edit, of an old and of a new file.
-func TestOtherCase(t *testing.T) {
+func TestHeavyOtherCase(t *testing.T) {
 	t.Parallel()
 	h := withRepository(t)
 	h.expect(t, 2, `as the repository does: "src/a.go"`, "PreToolUse", "agent-1", "shop", "SRC/A.go")

@@ -27,7 +27,7 @@ func withoutAutocommit(config *driver.Config) {
 // Goal: of two operators one gets an object, others see it until its release, and leases, purges and rehearsals work, wherever autocommit is
 // switched off; no call leaves a transaction open on a caller's connection, or changes its setting. Method: clients by DSN, and on pools in
 // which a read of the program's own has left an old view of the data.
-func TestWithoutAutocommit(t *testing.T) {
+func TestHeavyWithoutAutocommit(t *testing.T) {
 	t.Parallel()
 	for name, option := range map[string]string{"DSN": "autocommit=0", "Capitals": "Autocommit=0&AUTOCOMMIT=off", "Last": "wait_timeout=99,autocommit%3D0", "Pool": ""} {
 		t.Run(name, func(t *testing.T) {

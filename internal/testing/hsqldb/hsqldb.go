@@ -40,10 +40,11 @@ func Start(t testing.TB, jar, timeZone string) *Bridge {
 	if err := os.WriteFile(source, bridgeJava, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if output, err := exec.CommandContext(t.Context(), "javac", "-d", folder, source).CombinedOutput(); err != nil {
+	// A process of a minute gains nothing from the second compiler and from threads for garbage collection.
+	compiler := exec.CommandContext(t.Context(), "javac", "-J-XX:TieredStopAtLevel=1", "-J-XX:+UseSerialGC", "-d", folder, source)
+	if output, err := compiler.CombinedOutput(); err != nil {
 		t.Fatalf("javac: %v\n%s", err, output)
 	}
-	// A process of a minute gains nothing from the second compiler and from threads for garbage collection.
 	command := exec.CommandContext(context.Background(), "java", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Duser.timezone="+timeZone,
 		"-cp", jar+string(os.PathListSeparator)+folder, "Bridge")
 	command.Stderr = os.Stderr

@@ -31,7 +31,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// launched is a launcher with a server of each product of which this machine has the programs, whose command waits to be ended.
+// launched is a launcher with a server of each of some products, if this machine has the programs, whose command waits to be ended.
 type launched struct {
 	cmd    *exec.Cmd
 	temp   string // where it makes its temporary directories
@@ -39,11 +39,10 @@ type launched struct {
 	env    map[string]string // of the command
 }
 
-func startLauncher(t *testing.T) *launched {
+func startLauncher(t *testing.T, products func(m *machine) []*product) *launched {
 	t.Helper()
-	m := &machine{}
 	only := "postgres"
-	for _, p := range []*product{newPostgres(m), newMariaDB(m), newGalera(m), newMySQL(m), newRedis(m), newPgBouncer(m, nil)} {
+	for _, p := range products(&machine{}) {
 		cached, err := filepath.Glob("/var/cache/applock-test/" + p.name + "-debian-*-own-" + runtime.GOARCH)
 		if _, missing := p.find(t.Context()); missing == nil || err == nil && len(cached) > 0 {
 			only += "," + p.name
@@ -117,7 +116,9 @@ func (l *launched) wantGone(t *testing.T) {
 // each product.
 func TestServersAreWhatWasAskedFor(t *testing.T) {
 	t.Parallel()
-	l := startLauncher(t)
+	l := startLauncher(t, func(m *machine) []*product {
+		return []*product{newPostgres(m), newMariaDB(m), newGalera(m), newMySQL(m), newRedis(m), newPgBouncer(m, nil)}
+	})
 	probes := map[string]func(context.Context, string) (string, error){
 		"postgres": private.ProbePostgres, "pgbouncer": private.ProbePgBouncer, "mariadb": private.ProbeMariaDB, "galera": private.ProbeGalera,
 		"mysql": private.ProbeMySQL, "redis": private.ProbeRedis,
@@ -159,7 +160,7 @@ func TestKilledLauncherLeavesNoServer(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("only linux can signal a child when its parent dies")
 	}
-	l := startLauncher(t)
+	l := startLauncher(t, func(m *machine) []*product { return []*product{newPostgres(m), newMariaDB(m), newRedis(m)} })
 	if err := l.cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}

@@ -47,13 +47,8 @@ func newDatabases(t *testing.T) hsqldbDatabases {
 
 func (d hsqldbDatabases) backend(t *testing.T) contract.Backend {
 	t.Helper()
-	var empty []string
-	for _, table := range []string{"appl_lock", "appl_lock_waiter", "appl_lock_ask", "appl_lock_viewer", "appl_lock_event", "appl_lock_policy"} {
-		empty = append(empty, "DELETE FROM applock."+table)
-	}
-	empty = append(empty, "UPDATE applock.appl_lock_fence SET fence = 0", "DROP TABLE IF EXISTS protected")
 	return contract.Backend{
-		New:    contract.NewPlaces(t, d.place, empty...).Take,
+		New:    d.lender(t),
 		Empty:  d.empty,
 		Ways:   []string{"facade", "call", "row"},
 		Levels: []sql.IsolationLevel{sql.LevelReadCommitted},
@@ -64,6 +59,16 @@ func (d hsqldbDatabases) backend(t *testing.T) contract.Backend {
 		OperatorOctets: true,
 		Excluded:       notPlayed(),
 	}
+}
+
+// lender returns what lends places to the subtests of t.
+func (d hsqldbDatabases) lender(t *testing.T) func(t testing.TB) contract.Place {
+	t.Helper()
+	empty := []string{"UPDATE applock.appl_lock_fence SET fence = 0", "DROP TABLE IF EXISTS protected"}
+	for _, table := range []string{"appl_lock", "appl_lock_waiter", "appl_lock_ask", "appl_lock_viewer", "appl_lock_event", "appl_lock_policy"} {
+		empty = append(empty, "DELETE FROM applock."+table)
+	}
+	return contract.NewPlaces(t, d.place, empty...).Take
 }
 
 // notPlayed are the interleavings that HSQLDB does not play with row versions, with the reasons.

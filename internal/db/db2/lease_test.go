@@ -21,14 +21,11 @@ import (
 func TestLeasesOnHSQLDB(t *testing.T) {
 	t.Parallel()
 	databases := hsqldbDatabases{bridge: hsqldb.Start(t, testdb.HSQLDB(t), "UTC"), control: hsqldb.MVCC}
-	place := func(t testing.TB) string {
-		t.Helper()
-		name, handle := databases.open(t)
-		if _, err := migrate.Up(t.Context(), testclient.DB2(t, handle), migrate.UpRequest{}); err != nil {
-			t.Fatal(err)
-		}
-		return name
+	name, handle := databases.open(t)
+	if _, err := migrate.Up(t.Context(), testclient.DB2(t, handle), migrate.UpRequest{}); err != nil {
+		t.Fatal(err)
 	}
+	place := func(testing.TB) string { return name }
 	locktest.Exercise(t, leaseBackend(t, place, func(name string) (*sql.DB, error) { return databases.bridge.Again(name), nil }))
 }
 

@@ -23,7 +23,7 @@ import (
 func assertKeepsGrant(t *testing.T, bridge *hsqldb.Bridge) {
 	databases := hsqldbDatabases{bridge: bridge, control: hsqldb.Locks}
 	contract.Interleavings(t, contract.Backend{
-		New:      databases.place,
+		New:      databases.lender(t),
 		Levels:   []sql.IsolationLevel{sql.LevelRepeatableRead},
 		Excluded: excludedBut(playedWithLocks()...),
 	})

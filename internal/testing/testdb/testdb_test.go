@@ -126,46 +126,6 @@ func query(t *testing.T, db *sql.DB, text string, args ...any) (answer string) {
 	return answer
 }
 
-// Goal: each test has a database of its own, which goes with the test although clients are still in it. Method: two at once, and an open transaction
-// of the first; on Galera on the other node.
-func TestMySQLDatabases(t *testing.T) {
-	for name, open := range map[string]func(t testing.TB) string{
-		"mariadb": func(t testing.TB) string { return MySQL(t, "mariadb") },
-		"mysql":   func(t testing.TB) string { return MySQL(t, "mysql") },
-		"galera":  Galera,
-	} {
-		t.Run(name, func(t *testing.T) {
-			server := OpenMySQL(t, Require(t, name), nil)
-			var one, two string
-			f := runFake(func(t testing.TB) { one = open(t) })
-			g := runFake(func(t testing.TB) { two = open(t) })
-			if name == "galera" {
-				one = GaleraPeer(t, one)
-			}
-			held, database := OpenMySQL(t, one, nil), query(t, OpenMySQL(t, one, nil), "SELECT database()")
-			if _, err := held.ExecContext(t.Context(), "CREATE TABLE held (id INT PRIMARY KEY)"); err != nil {
-				t.Fatal(err)
-			}
-			tx, err := held.BeginTx(context.Background(), nil) // the test's context would end it
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer func() { _ = tx.Rollback() }()
-			if err := tx.QueryRowContext(t.Context(), "SELECT count(*) FROM held").Scan(new(int)); err != nil {
-				t.Fatal(err)
-			}
-			if n := query(t, OpenMySQL(t, two, nil), "SELECT count(*) FROM information_schema.tables WHERE table_schema = database()"); n != "0" {
-				t.Errorf("the second database has %s tables", n)
-			}
-			f.end(t)
-			g.end(t)
-			if n := query(t, server, "SELECT count(*) FROM information_schema.schemata WHERE schema_name = ?", database); n != "0" {
-				t.Error("the database is still there")
-			}
-		})
-	}
-}
-
 // Goal: a database that is lent has one borrower at a time, who cuts off what is left of the one before. Method: two borrowers at once, then a third; a
 // server that somebody else has started keeps none.
 func TestMySQLLendsADatabaseToOne(t *testing.T) {

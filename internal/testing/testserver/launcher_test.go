@@ -3,16 +3,13 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"sync"
 	"syscall"
@@ -188,26 +185,5 @@ func TestParseOptions(t *testing.T) {
 		if _, err := parseOptions(args, "", known); err == nil {
 			t.Errorf("%q is taken", args)
 		}
-	}
-}
-
-// Goal: tools/progress says how far a command is, and ends as that does. Method: a command that waits until it was said.
-func TestProgressOfACommand(t *testing.T) {
-	t.Parallel()
-	said := filepath.Join(t.TempDir(), "said")
-	command := exec.CommandContext(t.Context(), "../../../tools/progress", "echo half", "sh", "-c", "until test -e "+said+"; do sleep .01; done; exit 7")
-	stderr, err := command.StderrPipe()
-	if err = errors.Join(err, command.Start()); err != nil {
-		t.Fatal(err)
-	}
-	line, err := bufio.NewReader(stderr).ReadString('\n')
-	if err != nil || !regexp.MustCompile(`^\d+m\d+s: half\n$`).MatchString(line) {
-		t.Errorf("says %q, %v", line, err)
-	}
-	if err := os.Mkdir(said, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if _ = command.Wait(); command.ProcessState.ExitCode() != 7 {
-		t.Errorf("ends with %v, want 7", command.ProcessState)
 	}
 }

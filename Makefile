@@ -9,8 +9,8 @@ ON = APPLOCK_TEST_REQUIRE=$(1) go run ./internal/testing/testserver --only $(1) 
 # Finds IBM's Db2 driver, or fetches it, for what follows.
 WITH_IBM_DRIVER := tools/ibmdriver
 # Runs go test with the flags and packages that follow, and shows what failed, what was skipped and what was slow. make lint vets, and no debugger
-# needs tables, without which a test is linked in two thirds of the time.
-TEST = $(CURDIR)/tools/gotest -shuffle=on -count=1 -parallel=8 -vet=off -ldflags=-w
+# needs tables and symbols, without which a test is linked in two thirds of the time.
+TEST = $(CURDIR)/tools/gotest -shuffle=on -count=1 -parallel=8 -vet=off -ldflags="-w -s"
 # SQLite is C translated to Go. The detector finds nothing in its memory, and takes ten times as long there.
 RACE := -race -gcflags=modernc.org/sqlite/lib=-race=false -gcflags=modernc.org/libc=-race=false
 

@@ -175,7 +175,7 @@ func TestNoDatabaseInTheDSN(t *testing.T) {
 }
 
 // What migrate print prints and what migrate up does are the same.
-func TestMigratePrintInstalls(t *testing.T) {
+func TestHeavyMigratePrintInstalls(t *testing.T) {
 	t.Parallel()
 	onServers(t, func(t *testing.T, s server) {
 		dsn, dialect := s.newDatabase(t), "postgres"

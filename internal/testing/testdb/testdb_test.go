@@ -3,7 +3,6 @@ package testdb
 import (
 	"context"
 	"crypto/rand"
-	"database/sql"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -116,14 +115,6 @@ func TestClientIsOfTheProduct(t *testing.T) {
 	if f := runFake(func(t testing.TB) { MySQLClient(t, "mariadb") }); !strings.Contains(f.skipped, "is of another product") {
 		t.Errorf("skipped %q, failed %q", f.skipped, f.failed)
 	}
-}
-
-func query(t *testing.T, db *sql.DB, text string, args ...any) (answer string) {
-	t.Helper()
-	if err := db.QueryRowContext(t.Context(), text, args...).Scan(&answer); err != nil {
-		t.Fatal(err)
-	}
-	return answer
 }
 
 // Goal: a database that is lent has one borrower at a time, who cuts off what is left of the one before. Method: two borrowers at once, then a third; a

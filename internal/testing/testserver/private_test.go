@@ -41,11 +41,11 @@ type launched struct {
 
 func startLauncher(t *testing.T, products func(m *machine) []*product) *launched {
 	t.Helper()
-	only := "postgres"
+	var only []string
 	for _, p := range products(&machine{}) {
 		cached, err := filepath.Glob("/var/cache/applock-test/" + p.name + "-debian-*-own-" + runtime.GOARCH)
 		if _, missing := p.find(t.Context()); missing == nil || err == nil && len(cached) > 0 {
-			only += "," + p.name
+			only = append(only, p.name)
 		} else if p.name == "postgres" {
 			t.Skip("this test needs PostgreSQL's programs")
 		}
@@ -56,7 +56,7 @@ func startLauncher(t *testing.T, products func(m *machine) []*product) *launched
 	}
 	t.Cleanup(func() { os.RemoveAll(temp) })
 	l := &launched{temp: temp, env: map[string]string{}}
-	l.cmd = exec.Command(os.Args[0], "--only", only, "--", "sh", "-c", "env; echo ready; exec sleep 120")
+	l.cmd = exec.Command(os.Args[0], "--only", strings.Join(only, ","), "--", "sh", "-c", "env; echo ready; exec sleep 120")
 	for _, entry := range os.Environ() {
 		if !strings.HasPrefix(entry, "APPLOCK_TEST_") || strings.HasPrefix(entry, cacheVariable) || strings.Contains(entry, "_BIN=") {
 			l.cmd.Env = append(l.cmd.Env, entry)
@@ -73,7 +73,7 @@ func startLauncher(t *testing.T, products func(m *machine) []*product) *launched
 		name, value, _ := strings.Cut(lines.Text(), "=")
 		l.env[name] = value
 	}
-	if len(l.pids(t)) <= strings.Count(only, ",") {
+	if len(l.pids(t)) < len(only) {
 		l.cmd.Wait()
 		t.Fatalf("not all servers of %s run:\n%s", only, &l.stderr)
 	}

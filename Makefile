@@ -68,7 +68,7 @@ test-mutants: ## See that the tests of the leases notice mistakes in the engine.
 	go test -tags=mutants -count=1 -v -timeout=1h -run='^TestSchedulesCatchMutants$$' ./applock/lease
 
 test-settings: ## Play the interleavings with CLIENT_FOUND_ROWS on MySQL and MariaDB.
-	$(call ON,$(MYSQLS)) $(TEST) -tags=nightly -timeout=30m -run='^TestInterleavingsWithFoundRows$$' ./internal/db/mysql
+	$(call ON,$(MYSQLS)) $(TEST) -tags=nightly -timeout=30m -run='^TestHeavyInterleavingsWithFoundRows$$' ./internal/db/mysql
 
 MYSQLS := mariadb,mysql
 # What the servers of make test are not. CONTRIBUTING.md says which versions no registry has.

@@ -58,7 +58,7 @@ func backend(t *testing.T, product string) contract.Backend {
 // Goal: no decision depends on whether the client has ROW_COUNT() count the rows that were found, or those that were changed, nor on a
 // handler that the session can switch off. Method: the interleavings with CLIENT_FOUND_ROWS and without a list of warnings; the contract
 // has them the other way.
-func TestInterleavingsWithFoundRows(t *testing.T) {
+func TestHeavyInterleavingsWithFoundRows(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, product string) {
 		t.Helper()

@@ -234,7 +234,7 @@ func counted() []string {
 // Goal: an operation on one object is a fixed number of statements, each with one probe of the primary key, and a page is a range that is
 // not sorted. The recorded costs depend neither on the number of rows nor on an asker for the object. Method: count for the session, in a
 // table of a thousand rows and in one of 65536.
-func TestWorkOfAnOperation(t *testing.T) {
+func TestHeavyWorkOfAnOperation(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, product string) {
 		t.Helper()

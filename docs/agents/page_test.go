@@ -23,7 +23,7 @@ func TestMain(m *testing.M) {
 		panic(err)
 	}
 	for _, program := range []string{"applockctl", "applock-mcp"} {
-		build := exec.CommandContext(context.Background(), "go", "-C", "../../cmd/"+program, "build", "-o", filepath.Join(folder, program), ".")
+		build := exec.CommandContext(context.Background(), "go", "-C", "../../cmd/"+program, "run", "-exec", "cp", ".", filepath.Join(folder, program)) // as testdb.Applockctl
 		if output, err := build.CombinedOutput(); err != nil {
 			panic(string(output))
 		}

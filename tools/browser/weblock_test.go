@@ -4,6 +4,8 @@ import (
 	"bufio"
 	"context"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"os"
 	"os/exec"
@@ -191,7 +193,8 @@ func TestWebLockBrowserKilled(t *testing.T) {
 	brown.is(t, "mine")
 }
 
-// Goal: a reload and another tab go on with the same grant, also when one of them is closed. Method: two tabs of a browser.
+// Goal: a reload and another tab go on with the same grant, also when one of them is closed; a lock of seven days is as it was after its form was
+// opened and closed. Method: two tabs of a browser, and what the database has.
 func TestWebLockReloadAndTabs(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
@@ -212,6 +215,26 @@ func TestWebLockReloadAndTabs(t *testing.T) {
 	one.do(t, chromedp.Evaluate("window.before = lock.told; 0", nil))
 	one.awaits(t, "lock.told !== window.before")
 	one.is(t, "mine")
+
+	d := &desk{program: "../../bin/applockctl", dsn: s.dsn}
+	d.run(t, "get", "customer:7", "--operator", "JDOE", "--ttl", "7d")
+	long := d.run(t, "inquire", "customer:7", "--output", "json")
+	s.opensIn(t, one, "JDOE", "7")
+	one.is(t, "mine")
+	one.do(t, chromedp.Navigate("about:blank"))
+	s.opensIn(t, one, "JDOE", "7")
+	one.clicks(t, "stop")
+	one.is(t, "free")
+	if after := d.run(t, "inquire", "customer:7", "--output", "json"); expiry(after) != expiry(long) {
+		t.Errorf("before %s, after %s", long, after)
+	}
+}
+
+// expiry returns what a lock's end is.
+func expiry(lock string) string {
+	_, behind, _ := strings.Cut(lock, `"expires_ts":`)
+	end, _, _ := strings.Cut(behind, ",")
+	return end
 }
 
 // Goal: a server that restarts, a network that is gone, and a session that has ended are told apart from a lost lock, and the page goes on with its
@@ -276,5 +299,28 @@ func (s *shop) awaitsLeft(t *testing.T, pattern string) {
 	left := regexp.MustCompile(`"seconds_left":(` + pattern + `),`)
 	for !left.MatchString(d.run(t, "inquire", "customer:42", "--output", "json")) {
 		time.Sleep(100 * time.Millisecond)
+	}
+}
+
+// Goal: a page of another origin gets, keeps and answers nothing, in a browser with its own rules. Method: such a page in JDOE's browser,
+// which sends what the browser lets it send.
+func TestWebLockOtherOrigin(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	jdoe := s.opens(t, "JDOE", "42")
+	jdoe.is(t, "mine")
+	evil := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+		_, _ = fmt.Fprintf(w, `<script>
+const body = '{"object_type": "customer", "object_id": "9", "client_id": "x"}';
+fetch("http://%s/locks/open", {method: "POST", mode: "no-cors", credentials: "include", body}).then(() => { document.title = "sent" })
+</script>`, s.listen)
+	}))
+	defer evil.Close()
+	jdoe.do(t, chromedp.Navigate(evil.URL))
+	jdoe.awaits(t, "document.title === 'sent'")
+	d := &desk{program: "../../bin/applockctl", dsn: s.dsn}
+	if got := d.run(t, "list", "--output", "json"); strings.Contains(got, `"object_id":"9"`) {
+		t.Errorf("another origin has got %s", got)
 	}
 }

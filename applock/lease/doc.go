@@ -52,7 +52,7 @@
 // are), the program whose waiter has been listed longest has the next row. So between two rows of one program each other listed program
 // has had one, however many waiters each has:
 //
-//   - A row ends with the first turn that ends later than 1/4 s after its beginning, if others are listed. That is asked every 1/4 s, so no row
+//   - A row ends with the first turn that ends later than 2/5 s after its beginning, if others are listed. That is asked every 1/10 s, so no row
 //     lasts for more than 1/2 s beyond the hold under way. Then the program goes to the end of the list.
 //   - A program that is told that it is first asks at once. The others ask if that one has not taken the object for 1/4 s, one after the
 //     other in the order of the list. So a program that has died costs the others at most half of their turns until it is not listed any more.

@@ -459,9 +459,9 @@ func TestARowEnds(t *testing.T) {
 		"short":              {lasts: longRow - 1, others: true, knows: true},
 		"long":               {lasts: longRow, others: true, knows: true, isOver: true},
 		"alone":              {lasts: time.Hour, knows: true},
-		"unknown":            {lasts: 2*longRow - 1},
-		"unknown, long":      {lasts: 2 * longRow, turns: 2, isOver: true},
-		"unknown, one turn":  {lasts: 2 * longRow, turns: 1},
+		"unknown":            {lasts: longestRow - 1},
+		"unknown, long":      {lasts: longestRow, turns: 2, isOver: true},
+		"unknown, one turn":  {lasts: longestRow, turns: 1},
 		"a gap within a row": {lasts: longRow, gap: rowGap - 1, others: true, knows: true, isOver: true},
 		"a gap":              {lasts: longRow, gap: rowGap, others: true, knows: true},
 	} {

@@ -9,7 +9,7 @@ import (
 
 // A set needs a moment in which all its objects are free. Where callers pass these on to each other there may be none. So the oldest set that
 // waits is favoured from time to time: then no other waiter here has a turn for its objects, which their holders free one after the other.
-// The rests in between, and the favour up to mostFavour, are as long as a row at first, and twice as long each time. So the others lose half
+// The rests in between, and the favour up to mostFavour, are as long as programs wait for each other at first, and twice as long each time. So the others lose half
 // of their turns at the most, and nearly none if one of the objects is held for days.
 
 // mostFavour is how long holds may be with which a set does not depend on chance.
@@ -24,7 +24,7 @@ func (q *queue) joinSets(a *acquisition) {
 	objects, unlock := q.lock()
 	defer unlock()
 	if objects.sets = append(objects.sets, a); len(objects.sets) == 1 {
-		q.favourAfter(a, longRow)
+		q.favourAfter(a, patience)
 	}
 }
 
@@ -37,7 +37,7 @@ func (q *queue) leaveSets(a *acquisition) {
 		objects.endFavour(a)
 	}
 	if wasOldest && len(objects.sets) > 0 {
-		q.favourAfter(objects.sets[0], longRow)
+		q.favourAfter(objects.sets[0], patience)
 	}
 }
 

@@ -44,15 +44,18 @@ type othersTurn struct {
 }
 
 const (
-	// longRow is half of the 0.5 s that are promised. In the other half it is asked whether others wait.
-	longRow = 250 * time.Millisecond
+	// longestRow is promised. After longRow it is asked every othersPause whether others wait: one plain read for some hundred turns.
+	longestRow  = 500 * time.Millisecond
+	othersPause = 100 * time.Millisecond
+	longRow     = longestRow - othersPause
 	// rowGap is the longest time without a holder here within a row.
 	rowGap = 100 * time.Millisecond
 	// aMoment is how long a program leaves an object to others if nobody knows whether they wait: a few of their pauses between polls.
 	aMoment = 50 * time.Millisecond
-	// patience is how long this program waits for another one whose turn it is, beyond the time that this one needs to learn of that: half a row.
-	// So a program that does not want its turn any more, or is gone, costs the others half of their turns until it is not listed any more.
-	patience = longRow
+	// patience is how long this program waits for another one whose turn it is, beyond the time that this one needs to learn of that: less than a
+	// row. So a program that does not want its turn any more, or is gone, costs the others less than half of their turns until it is not listed
+	// any more.
+	patience = longestRow / 2
 	// longPause is how long a program leaves an object to others that wait, if it does not learn whose turn it is.
 	longPause = 2 * time.Second
 	// askLimit limits the question whether others wait.
@@ -73,12 +76,12 @@ func (r *row) taken() *row {
 func (r *row) isLong() bool { return r != nil && time.Since(r.began) >= longRow }
 
 // isToAsk reports whether it is time to ask whether others wait.
-func (r *row) isToAsk() bool { return r.isLong() && !r.asking && time.Since(r.asked) >= longRow }
+func (r *row) isToAsk() bool { return r.isLong() && !r.asking && time.Since(r.asked) >= othersPause }
 
 // isPast reports whether the last turn is long over.
 func (r *row) isPast() bool { return r == nil || time.Since(r.ended) >= rowGap }
 
-// learnOthers asks whether others wait for an object that is held here, if that was not asked for longRow and decides on the end of a row: when
+// learnOthers asks whether others wait for an object that is held here, if that was not asked for othersPause and decides on the end of a row: when
 // a turn begins, and when one ends that was long, and somebody here waits for the next one.
 func (l *Leases) learnOthers(ctx context.Context, h *hold, isEnd bool) {
 	if l.crowd == nil || !l.queue.beginAskingForOthers(h, isEnd) {
@@ -122,7 +125,7 @@ func (s *objectState) isRowOver() bool {
 	case leases.crowd != nil:
 		return s.row.others
 	}
-	return s.row.turns > 1 && time.Since(s.row.began) >= 2*longRow
+	return s.row.turns > 1 && time.Since(s.row.began) >= longestRow
 }
 
 // moveBack takes this program's waiters off the list, before the release that ends a row. They are listed again, behind those who wait by then:
@@ -213,17 +216,17 @@ func (q *queue) seeHeld(object applock.Object) {
 
 // isPassedOver reports whether the object is another program's turn for longer than patience. Otherwise it is left to that one.
 func (s *objectState) isPassedOver(asked time.Time) bool {
-	patience, poll := s.objects.queue.leases.hub.patience()
+	long, poll := s.objects.queue.leases.hub.patience()
 	if s.othersTurn == nil {
 		s.othersTurn = &othersTurn{}
 	}
 	turn, now := s.othersTurn, time.Now()
 	// A message, whose time is long past, says that somebody has had the object.
-	if asked.Before(turn.told) || poll > turn.poll+1 || now.Sub(turn.told) >= longRow {
+	if asked.Before(turn.told) || poll > turn.poll+1 || now.Sub(turn.told) >= patience {
 		turn.since, turn.ahead = now, 1
 	}
 	turn.poll, turn.told = poll, now
-	left := time.Duration(turn.ahead)*patience - now.Sub(turn.since)
+	left := time.Duration(turn.ahead)*long - now.Sub(turn.since)
 	if left <= 0 {
 		turn.since = now
 		return true
@@ -231,7 +234,7 @@ func (s *objectState) isPassedOver(asked time.Time) bool {
 	s.pause = now.Add(left)
 	if !turn.timed {
 		turn.timed = true
-		s.later(min(left, longRow/2), func() {
+		s.later(min(left, patience/2), func() {
 			turn.timed = false
 			leases := s.objects.queue.leases
 			leases.hub.wakePoller()

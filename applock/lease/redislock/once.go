@@ -10,7 +10,11 @@ import (
 // sentOnce sends the scripts that take and release a lock only once. go-redis silently repeats a command whose connection breaks. A
 // repeated take could arrive after its lock was released, and take the object for nobody. A repeated release would find nothing, which
 // would look like a loss. Leases repeats both calls, and knows of it.
-type sentOnce struct{ redis.UniversalClient }
+type sentOnce struct {
+	redis.Scripter
+
+	client redis.UniversalClient
+}
 
 // Eval is EVAL.
 func (s sentOnce) Eval(ctx context.Context, script string, keys []string, args ...any) *redis.Cmd {
@@ -33,7 +37,7 @@ func (s sentOnce) send(ctx context.Context, name, script string, keys []string, 
 		if len(keys) > 0 {
 			command.SetFirstKeyPos(firstKey)
 		}
-		if err := s.Process(ctx, command); !isHarmless(err) || pause > lastPause {
+		if err := s.client.Process(ctx, command); !isHarmless(err) || pause > lastPause {
 			return command.Cmd // it has the error, too
 		}
 		select {

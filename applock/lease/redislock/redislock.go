@@ -118,7 +118,7 @@ func newLeases(config Config, interval time.Duration) *lease.Leases {
 }
 
 func newBackend(config Config) *backend {
-	once := sentOnce{config.Client}
+	once := sentOnce{Scripter: config.Client, client: config.Client}
 	return &backend{
 		client:    config.Client,
 		taker:     bsm.New(once),

@@ -16,17 +16,14 @@ import (
 	"unicode"
 )
 
-// TestMain builds the programs once, and has all find them.
+// TestMain builds applockctl once, and has all find it.
 func TestMain(m *testing.M) {
 	folder, err := os.MkdirTemp("", "agents")
 	if err != nil {
 		panic(err)
 	}
-	for _, program := range []string{"applockctl", "applock-mcp"} {
-		build := exec.CommandContext(context.Background(), "go", "-C", "../../cmd/"+program, "run", "-exec", "cp", ".", filepath.Join(folder, program)) // as testdb.Applockctl
-		if output, err := build.CombinedOutput(); err != nil {
-			panic(string(output))
-		}
+	if output, err := build("applockctl", folder); err != nil {
+		panic(output)
 	}
 	if err := os.Setenv("PATH", folder+string(os.PathListSeparator)+os.Getenv("PATH")); err != nil {
 		panic(err)
@@ -34,6 +31,13 @@ func TestMain(m *testing.M) {
 	code := m.Run()
 	_ = os.RemoveAll(folder)
 	os.Exit(code)
+}
+
+// build builds a program into a folder, as testdb.Applockctl does.
+func build(program, folder string) (output string, err error) {
+	run := exec.CommandContext(context.Background(), "go", "-C", "../../cmd/"+program, "run", "-exec", "cp", ".", filepath.Join(folder, program))
+	said, err := run.CombinedOutput()
+	return string(said), err
 }
 
 // house has the programs, a database, and one repository with a working tree for each of two agents.
@@ -89,7 +93,7 @@ func (h house) run(t *testing.T, folder, script, stdin string, settings ...strin
 	command := exec.CommandContext(t.Context(), "sh", "-c", script)
 	command.Dir = folder
 	command.Env = append([]string{
-		"PATH=" + os.Getenv("PATH"), "HOME=" + h.folder, "APPLOCK_DSN=" + h.dsn, "APPLOCK_REPOSITORY=shop", "LC_ALL=C.UTF-8",
+		"PATH=" + h.folder + ":" + os.Getenv("PATH"), "HOME=" + h.folder, "APPLOCK_DSN=" + h.dsn, "APPLOCK_REPOSITORY=shop", "LC_ALL=C.UTF-8",
 		"GIT_CONFIG_NOSYSTEM=1",
 	}, settings...)
 	command.Stdin = strings.NewReader(stdin)
@@ -322,7 +326,7 @@ func blocks(t *testing.T, language string, want int) (found []string) {
 
 // Goal: two agents in two working trees, set up by the blocks of the page, are kept apart by the hooks, the commit and the tools. Method: the
 // blocks as they stand, in a real repository; then each agent's events by the settings of its own tree.
-func TestTwoAgents(t *testing.T) {
+func TestHeavyTwoAgents(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
 	h.repository(t)
@@ -364,14 +368,15 @@ func (h house) ask(t *testing.T, tree, operator, object string) string {
 }
 
 // Goal: the beginning of the page works as it stands. Method: it runs in a shell, with the programs that this repository builds.
-func TestPage(t *testing.T) {
+func TestHeavyPage(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
+	server := h.server(t)
 	h.must(t, h.folder, "unset APPLOCK_DSN\n"+blocks(t, "sh", 3)[0])
-	h.must(t, h.folder, h.server(t)+" </dev/null", "APPLOCK_OPERATOR=agent-1")
+	h.must(t, h.folder, server+" </dev/null", "APPLOCK_OPERATOR=agent-1")
 }
 
-// server is the command of the page's .mcp.json.
+// server is the command of the page's .mcp.json, whose program it builds.
 func (h house) server(t *testing.T) string {
 	t.Helper()
 	var client struct {
@@ -382,6 +387,9 @@ func (h house) server(t *testing.T) string {
 	}
 	if err := json.Unmarshal([]byte(blocks(t, "json", 1)[0]), &client); err != nil {
 		t.Fatal(err)
+	}
+	if output, err := build("applock-mcp", h.folder); err != nil {
+		t.Fatal(output)
 	}
 	locks := client.Servers["locks"]
 	return locks.Command + " " + strings.Join(locks.Args, " ")

@@ -256,7 +256,7 @@ verify: diff ## Compare what is generated, frozen or documented with its source,
 # The modules beside the main one: what is not tested by make test is vetted.
 diff: ## Compare generated code and go.mod with their sources; a part of verify.
 	$(TOOL) sqlc diff
-	set -e; for module in . bench tools tools/browser tools/etcd verification/faults $(ADAPTERS); do go -C $$module mod tidy -diff; done; for module in bench tools tools/browser verification/faults; do go -C $$module vet ./...; done
+	set -e; for module in . bench tools tools/browser tools/etcd verification/faults $(ADAPTERS); do go -C $$module mod tidy -diff; done; for module in bench tools/browser verification/faults; do go -C $$module vet ./...; done
 
 # With --quiet nothing would be a warning, and so nothing be refused.
 docs: ## Build the pages as a site with search, bin/site, and follow every link.

@@ -115,11 +115,11 @@ func (p Program) Others(ctx context.Context, object applock.Object) (ahead, behi
 
 // Peek is [lease.Peeker.Peek].
 func (p Program) Peek(ctx context.Context, object applock.Object) (isFree, isFirst bool, err error) {
-	oldest, err := ask(ctx, p.Backend, Call{Operation: Others, Object: object}, func(Fault) (string, error) {
-		isFree = !p.grants[object].ExpiresAt.After(p.now())
-		return p.oldest(object), nil
+	told, err := ask(ctx, p.Backend, Call{Operation: Others, Object: object}, func(Fault) (told [2]bool, err error) {
+		oldest := p.oldest(object)
+		return [2]bool{oldest != "" && !p.grants[object].ExpiresAt.After(p.now()), oldest == p.Name}, nil
 	})
-	return isFree && oldest != "", oldest == p.Name, err
+	return told[0], told[1], err
 }
 
 // Announce is [lease.Announcer.Announce].

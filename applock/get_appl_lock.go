@@ -60,7 +60,7 @@ func (g Grant) Key() Key { return Key{Object: g.Object, Operator: g.Owner.Operat
 // transaction keeps the lock's row locked until the transaction ends. ErrOutcomeUnknown after a cancelled ctx or a broken connection:
 // repeat the call, which renews what the first one may have taken (not with New).
 //
-// With a MaxWait it tries again until that time is over; a call that is under way then may take 2 s more. The error is a *HeldError if a
+// With a MaxWait it tries again until that time is over; a call that is under way then may take 3 s more. The error is a *HeldError if a
 // holder was seen, and otherwise ErrBusy, ErrUnreachable or ErrOutcomeUnknown, from the last call.
 func (c *Client) Get(ctx context.Context, request GetRequest) (grant Grant, err error) {
 	defer begin(&err, "get %s: %w", request.Object)

@@ -42,8 +42,9 @@ func (l *clientLeases) TryAcquireAll(ctx context.Context, request applock.Acquir
 	return set, nil
 }
 
-// lastCall is how long the last get may go on after the wait is over: longer than it waits for a row.
-const lastCall = 2 * time.Second
+// lastCall is how long the last get may go on after the wait is over: longer than it waits for a row. That is 1 s, and up to 2 s on MySQL, which
+// looks at its timeouts once in a second.
+const lastCall = 3 * time.Second
 
 // Wait calls get at once, which renews a lock that the operator has already. Then it calls get in turn, each time that the object could be
 // free. It holds no connection meanwhile.

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -15,7 +14,6 @@ import (
 	"github.com/applock/applock/applock/migrate"
 	"github.com/applock/applock/internal/testing/testclient"
 	"github.com/applock/applock/internal/testing/testdb"
-	"github.com/applock/applock/migrations"
 )
 
 // shell is a database and the product's own client.
@@ -96,7 +94,7 @@ func (s shell) refuse(t *testing.T, request migrate.ScriptRequest, want string) 
 // a lock that is held all the time is the same afterwards.
 func TestScriptsLeadUpAndDown(t *testing.T) {
 	t.Parallel()
-	newest := newestStep(t)
+	newest := testclient.NewestStep(t)
 	for name, open := range shells(t) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -145,21 +143,11 @@ func TestScriptsLeadUpAndDown(t *testing.T) {
 	}
 }
 
-// newestStep is the number of the newest step, in every dialect.
-func newestStep(t *testing.T) int {
-	t.Helper()
-	names, err := fs.Glob(migrations.Of("mysql"), "*.sql")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return len(names)
-}
-
 // Goal: a way that cannot be is refused, with the argument's name. Method: steps that there are not, and ways that lead
 // nowhere or in the other direction.
 func TestScriptRefusesOtherWays(t *testing.T) {
 	t.Parallel()
-	newest := newestStep(t)
+	newest := testclient.NewestStep(t)
 	within, over := fmt.Sprintf("must lie between 0 and %d", newest), int64(newest+1)
 	for want, request := range map[string]migrate.ScriptRequest{
 		"From " + within: {From: over, Down: true},

@@ -4,12 +4,11 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
-	"io/fs"
 	"strconv"
 	"strings"
 	"testing"
 
-	"github.com/applock/applock/migrations"
+	"github.com/applock/applock/internal/testing/testclient"
 )
 
 // onEveryProduct runs a test on an empty database of each product, as a user who may migrate it and no more, and on a file. Exec runs
@@ -43,23 +42,13 @@ func onEveryProduct(t *testing.T, test func(t *testing.T, u user, exec func(stat
 	})
 }
 
-// newestStep is the number of the newest step, in every dialect.
-func newestStep(t *testing.T) int {
-	t.Helper()
-	names, err := fs.Glob(migrations.Of("mysql"), "*.sql")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return len(names)
-}
-
 // Goal: a program that is older than the schema says so, shows the step, and changes nothing. Method: the table of the
 // steps has one more, as a later release leaves it; every command of migrate is tried, and locking goes on.
 func TestHeavyProgramIsOlderThanTheSchema(t *testing.T) {
 	t.Parallel()
 	onEveryProduct(t, func(t *testing.T, u user, exec func(...string)) {
 		u.must(t, "migrate", "up")
-		later := newestStep(t) + 1
+		later := testclient.NewestStep(t) + 1
 		exec(fmt.Sprintf("INSERT INTO appl_lock_goose (version_id, is_applied) VALUES (%d, true)", later))
 		older := fmt.Sprintf("this program is older than the schema, which has step %d: use a program that knows it, with contract >= 1", later)
 		for _, args := range []string{
@@ -102,7 +91,7 @@ func TestHeavyLiveLocksAreNotLostByAccident(t *testing.T) {
 		for _, args := range []string{"migrate down", "migrate goto 0", "migrate uninstall --yes"} {
 			u.run(t, strings.Fields(args)...).check(t, exitNo, lost+"; to list or release them, run this first: applockctl migrate up; --force continues")
 		}
-		newest := newestStep(t)
+		newest := testclient.NewestStep(t)
 		again := u.must(t, "migrate", "goto", strconv.Itoa(newest), "--output", "json").stdout
 		if !strings.HasPrefix(again, `{"outcome":"APPLIED","version":2,`) || !timeOfJSON.MatchString(again) {
 			t.Errorf("goto %d: %s", newest, again)
@@ -254,7 +243,7 @@ func TestMigrateDryRunAndExitCode(t *testing.T) {
 		u.must(t, "migrate", "up") // which makes a file
 		u.must(t, "migrate", "goto", "0")
 		u.run(t, "migrate", "down").check(t, exitYes, "nothing to do, no step is applied\n")
-		newest := newestStep(t)
+		newest := testclient.NewestStep(t)
 		for applied := range newest + 1 {
 			u.must(t, "migrate", "goto", strconv.Itoa(applied))
 			pending := newest - applied

@@ -118,6 +118,16 @@ func drop(t testing.TB, handle *sql.DB, name string) {
 	}
 }
 
+// NewestStep is the number of the newest step, in every dialect.
+func NewestStep(t testing.TB) int {
+	t.Helper()
+	files, err := fs.Glob(migrations.FS, "mysql/*.sql")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(files)
+}
+
 // MigrationsOf returns a name that stands for the content of a dialect's migrations.
 func MigrationsOf(t testing.TB, dialect string) string {
 	t.Helper()

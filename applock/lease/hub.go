@@ -198,18 +198,23 @@ func (h *hub) poll(ctx context.Context, backend Poller) (time.Duration, error) {
 		return pollFailure, err
 	}
 	h.recovered()
+	h.tell(answer, asked)
+	if h.leases.lister != nil && len(answer.Unlisted) > 0 {
+		h.leases.lister.relist(answer.Unlisted, asked)
+	}
+	return cmp.Or(answer.Next, forever), nil
+}
+
+// tell offers the free objects of an answer to their waiters.
+func (h *hub) tell(answer PollAnswer, asked time.Time) {
 	for _, object := range answer.Free {
 		h.leases.queue.offer(object, h.rank(), asked)
 	}
 	for _, object := range answer.Later {
 		h.leases.queue.offer(object, Later, asked)
 	}
-	if h.leases.lister != nil && len(answer.Unlisted) > 0 {
-		h.leases.lister.relist(answer.Unlisted, asked)
-	}
 	h.noteFree(answer.Free)
 	h.noteFree(answer.Later)
-	return cmp.Or(answer.Next, forever), nil
 }
 
 // noteFree records an event if one of the objects still has waiters.
@@ -382,13 +387,11 @@ func (h *hub) peek(ctx context.Context) {
 			return
 		case !isFree:
 			h.leases.queue.seeHeld(object)
-			continue
 		case isFirst:
-			h.leases.queue.offer(object, First, asked)
+			h.tell(PollAnswer{Free: []applock.Object{object}}, asked)
 		default:
-			h.leases.queue.offer(object, Later, asked)
+			h.tell(PollAnswer{Later: []applock.Object{object}}, asked)
 		}
-		h.noteFree([]applock.Object{object})
 	}
 }
 

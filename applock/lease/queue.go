@@ -177,9 +177,7 @@ func (s *objectState) taken(holder *hold) {
 	s.holder = holder
 	s.see(holder.asHolder(), false)
 	s.row = s.row.taken()
-	if s.othersTurn != nil {
-		s.othersTurn.told = time.Time{}
-	}
+	s.endOthersTurn()
 	s.notify()
 }
 

@@ -209,8 +209,15 @@ func (q *queue) offer(object applock.Object, rank Rank, asked time.Time) {
 func (q *queue) seeHeld(object applock.Object) {
 	objects, unlock := q.lock()
 	defer unlock()
-	if state := objects.states[object]; state != nil && state.othersTurn != nil {
-		state.othersTurn.told = time.Time{}
+	if state := objects.states[object]; state != nil {
+		state.endOthersTurn()
+	}
+}
+
+// endOthersTurn has the next turn of another program counted from its beginning.
+func (s *objectState) endOthersTurn() {
+	if s.othersTurn != nil {
+		s.othersTurn.told = time.Time{}
 	}
 }
 

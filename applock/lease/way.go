@@ -39,22 +39,12 @@ func (w *way) least() time.Duration {
 
 // poll is how long the typical poll takes: the median, which a single slow one does not change.
 func (w *way) poll() time.Duration {
-	if w.polled == 0 {
+	known := slices.Sorted(slices.Values(w.polls[:min(w.polled, len(w.polls))]))
+	if len(known) == 0 {
 		return 0
 	}
-	known := w.lately()
 	return known[(len(known)-1)/2]
 }
 
 // slowestPoll is how long the slowest of the last polls took.
-func (w *way) slowestPoll() time.Duration {
-	if w.polled == 0 {
-		return 0
-	}
-	return slices.Max(w.lately())
-}
-
-// lately are the last polls, the quickest first.
-func (w *way) lately() []time.Duration {
-	return slices.Sorted(slices.Values(w.polls[:min(w.polled, len(w.polls))]))
-}
+func (w *way) slowestPoll() time.Duration { return slices.Max(w.polls[:]) }

@@ -486,6 +486,45 @@ func TestARowEnds(t *testing.T) {
 	}
 }
 
+// Goal: another program has patience for its turn, from when it is told first of it after the object was seen held, and longer where one of the
+// last polls was slow. Method: told thrice within little more than patience.
+func TestPatienceForAnothersTurn(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		slow     time.Duration
+		isHeld   bool
+		isPassed bool
+	}{
+		"quick polls": {isPassed: true},
+		"a slow poll": {slow: patience},
+		"seen held":   {isHeld: true},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			leases := &Leases{isShared: true, crowd: crowdOf(true)}
+			leases.queue, leases.hub = newQueue(leases), newHub(leases)
+			leases.hub.random = func() float64 { return 0.5 } // no jitter
+			leases.hub.changed = time.Now()
+			leases.hub.way.addPoll(c.slow)
+			leases.hub.way.addPoll(0)
+			leases.hub.way.addPoll(0)
+			object := applock.Object{Type: "account", ID: "1"}
+			var isPassed bool
+			for range 3 {
+				objects, unlock := leases.queue.lock()
+				isPassed = objects.of(object).isPassedOver(time.Now())
+				unlock()
+				if c.isHeld {
+					leases.queue.seeHeld(object)
+				}
+				time.Sleep(patience * 3 / 5)
+			}
+			if isPassed != c.isPassed {
+				t.Errorf("%s: passed over: %t, want %t", name, isPassed, c.isPassed)
+			}
+		})
+	}
+}
+
 // crowdOf is a Crowd that always gives the same answer.
 type crowdOf bool
 

@@ -68,7 +68,7 @@ func (l *Leases) hold(ctx context.Context, claim claim, grant applock.Grant, sta
 	}
 	h, first := l.keeper.keep(ctx, claim, grant, started, arrived)
 	state.taken(h)
-	if l.crowd != nil && state.row.isToAsk() {
+	if l.crowd != nil && state.isToAsk() {
 		l.background.Go(func() { l.learnOthers(l.stopped, h, false) })
 	}
 	return first

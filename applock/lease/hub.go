@@ -160,6 +160,13 @@ func (h *hub) cost() time.Duration {
 	return h.way.poll() - h.way.least()
 }
 
+// roundTrip is how long a message takes to the backend and its answer back.
+func (h *hub) roundTrip() time.Duration {
+	h.mutex.Lock()
+	defer h.mutex.Unlock()
+	return h.way.least()
+}
+
 // answered records how long an answered call took.
 func (h *hub) answered(took time.Duration) {
 	h.mutex.Lock()

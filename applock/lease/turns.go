@@ -11,7 +11,8 @@ import (
 // Crowd is a [Backend] that knows the waiters of other programs, whose polls and messages say whose turn it is.
 type Crowd interface {
 	// Others returns how many other programs have a waiter listed for the object: those ahead have been listed longer than this program, and
-	// the others are behind. If this program is not listed, all are ahead.
+	// the others are behind. If this program is not listed, all are ahead. Programs that were listed in one tick of the backend's clock share
+	// a place: both are told that it is their turn.
 	Others(ctx context.Context, object applock.Object) (ahead, behind int, err error)
 }
 
@@ -75,8 +76,12 @@ func (r *row) taken() *row {
 // isLong reports whether the row ends if others wait.
 func (r *row) isLong() bool { return r != nil && time.Since(r.began) >= longRow }
 
-// isToAsk reports whether it is time to ask whether others wait.
-func (r *row) isToAsk() bool { return r.isLong() && !r.asking && time.Since(r.asked) >= othersPause }
+// isToAsk reports whether it is time to ask whether others wait: so early that the answer, and then a pass that is under way, has come when the row
+// is long.
+func (s *objectState) isToAsk() bool {
+	return s.row != nil && !s.row.asking && time.Since(s.row.asked) >= othersPause &&
+		time.Since(s.row.began) >= longRow-2*s.objects.queue.leases.hub.roundTrip()
+}
 
 // isPast reports whether the last turn is long over.
 func (r *row) isPast() bool { return r == nil || time.Since(r.ended) >= rowGap }
@@ -101,7 +106,7 @@ func (q *queue) beginAskingForOthers(h *hold, isEnd bool) bool {
 	objects, unlock := q.lock()
 	defer unlock()
 	state := objects.states[h.grant.Object]
-	if state == nil || state.holder != h || !state.row.isToAsk() || isEnd && state.first() == nil {
+	if state == nil || state.holder != h || !state.isToAsk() || isEnd && (state.first() == nil || !state.row.isLong()) {
 		return false
 	}
 	state.row.asking = true

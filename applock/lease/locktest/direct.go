@@ -315,6 +315,7 @@ func (s subject) list(program lease.Backend, object applock.Object, operator str
 		s.t.Fatalf("Announce: %v", err)
 	}
 	s.poll(program, object)
+	time.Sleep(listedApart)
 }
 
 func (s subject) retract(program lease.Backend, object applock.Object, operator string) {

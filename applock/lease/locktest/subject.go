@@ -15,6 +15,8 @@ const (
 	shortTTL = time.Second
 	// clockDrift is how much sooner than by this program's clock a backend may expire a grant of shortTTL.
 	clockDrift = 100 * time.Millisecond
+	// listedApart is more than a tick of any backend's clock: SQLite counts milliseconds, and those listed in the same one share their place.
+	listedApart = 2 * time.Millisecond
 )
 
 // The operators of the checks.

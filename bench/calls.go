@@ -52,7 +52,7 @@ func (p *place) leastCall() []contender {
 	if p.statements.least == nil {
 		return nil
 	}
-	return []contender{{name: "a procedure of one SELECT", once: func(ctx context.Context, goroutine int) error {
+	return []contender{{name: oneSelectName, once: func(ctx context.Context, goroutine int) error {
 		var operator string
 		object := called(goroutine)
 		return p.raw.row(ctx, p.statements.leastLook, []any{object.Type, object.ID}, &operator)

@@ -60,7 +60,7 @@ func questions() []question {
 				{"**applock**: get and release", cycle, ""},
 				{"pglock", cycle, "pglock"},
 				{"goose's locker", cycle, "goose's locker"},
-				{"your own table: insert and delete a row", cycle, "insert and delete"},
+				{"your own table: insert and delete a row", cycle, byHandName},
 				{"**applock** from Java", inJava, ""},
 				{"ShedLock", inJava, "ShedLock"},
 				{"Spring's JdbcLockRegistry", inJava, "JdbcLockRegistry"},
@@ -127,7 +127,7 @@ func questions() []question {
 			intro:    "Deposits a second by 8 at a time, one commit each.",
 			products: databases(),
 			rows: []choice{
-				{"no lock: commits one after the other", walletRun + "Serialize", "commits one after the other"},
+				{"no lock: commits one after the other", walletRun + "Serialize", commitsName},
 				{"**applock**: `Serialize` in the transaction", walletRun + "Serialize", ""},
 				{"**applock**: a lease, one program", walletRun + "a lease, one program", ""},
 				{"**applock**: a lease, four programs", walletRun + "a lease, four programs", ""},

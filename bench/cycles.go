@@ -82,12 +82,11 @@ func (b *bench) cyclesOnTable(ctx context.Context, p *place, f figure, connectio
 
 // least is the least that any lock kept by procedures needs: one UPDATE of its row for each of take and release. The row must exist.
 func (p *place) least(by executor) peer {
-	const name = "procedures of one UPDATE"
-	return peer{name, func(ctx context.Context, id string) error {
-		if err := by.exec(ctx, p.statements.leastTake, name, id); err != nil {
+	return peer{oneUpdateName, func(ctx context.Context, id string) error {
+		if err := by.exec(ctx, p.statements.leastTake, oneUpdateName, id); err != nil {
 			return err
 		}
-		return by.exec(ctx, p.statements.leastGive, name, id)
+		return by.exec(ctx, p.statements.leastGive, oneUpdateName, id)
 	}}
 }
 

@@ -47,7 +47,7 @@ func (b *bench) hotKey(ctx context.Context, p *place) error {
 		return errors.Join(err, elsewhere.end())
 	}
 	counting := &wallet{}
-	byHand := contender{name: "commits one after the other", once: counting.counted(oneAfterTheOther(here))}
+	byHand := contender{name: commitsName, once: counting.counted(oneAfterTheOther(here))}
 	ours := []contender{
 		{name: "Serialize", once: counting.counted(serialized(here))},
 		{name: "Serialize, four programs", together: elsewhere.deposit(waySerialize, counting)},

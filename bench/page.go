@@ -12,7 +12,7 @@ import (
 )
 
 const resultsPreface = "# Results of the bench\n\n" +
-	"For developers of applock. `make bench` made this page. It has each goal with its verdict, and the reason for each missed goal.\n" +
+	"For developers of applock. `make bench` made this page. It has each goal with its verdict, why its limit is where it is, and the reason for each missed goal.\n" +
 	"[The bench](README.md) says what each line measures, and how to print every figure of this run.\n\n" +
 	"Alternatives run in turns, A B A B, in the same run. A ratio is the median of the rounds' ratios. **Compare the ratios**: other values depend on the\n" +
 	"machine and its load. Rates are better when they are greater, times when they are smaller.\n\n"
@@ -107,7 +107,7 @@ func (r *report) verdicts() string {
 	text.WriteString("\n## Goals\n\n")
 	writeTable(&text, r.judged())
 	r.writeMissing(&text)
-	return text.String() + r.missed()
+	return text.String() + "\n## Why the limits are where they are\n" + listed(goals(), func(g goal) string { return g.because }) + r.missed()
 }
 
 // writeCircumstances writes when and where it was measured.
@@ -131,7 +131,7 @@ func (r *report) writeMissing(text *strings.Builder) {
 
 // judged returns a line for each goal.
 func (r *report) judged() [][]string {
-	lines := [][]string{{"what", "on", "against", "must", "hoped for", "measured", "verdict"}}
+	lines := [][]string{{"what", "on", "against", "must", "measured", "verdict"}}
 	for _, g := range goals() {
 		measured, verdict := g.judge(r)
 		sign := "≤ "
@@ -139,38 +139,47 @@ func (r *report) judged() [][]string {
 			sign = "≥ "
 		}
 		lines = append(lines, []string{
-			g.row, g.product, g.baseline, sign + quantity(g.must, g.unit), sign + quantity(g.hoped, g.unit), measured, verdict,
+			g.row, g.product, g.against, sign + quantity(g.must, g.unit), measured, verdict,
 		})
 	}
 	return lines
 }
 
-// missed lists the known reasons for missed goals, each once.
+// missed lists the known reasons for missed goals.
 func (r *report) missed() string {
-	var reasons []string
-	cells := map[string][]string{}
-	for _, g := range goals() {
-		why := g.why()
-		if _, verdict := g.judge(r); verdict != missed || why == "" {
-			continue
-		}
-		if cells[why] == nil {
-			reasons = append(reasons, why)
-		}
-		where := g.product
-		if g.baseline != "" {
-			where += ", against " + g.baseline
-		}
-		cells[why] = append(cells[why], fmt.Sprintf("%s (%s)", g.row, where))
+	isReached := func(g goal) bool {
+		_, verdict := g.judge(r)
+		return verdict != missed
 	}
-	var text strings.Builder
-	for _, why := range reasons {
-		fmt.Fprintf(&text, "\n- **%s.** %s.\n", strings.Join(cells[why], "; "), why)
-	}
-	if text.Len() == 0 {
+	text := listed(slices.DeleteFunc(goals(), isReached), goal.why)
+	if text == "" {
 		return ""
 	}
-	return "\n## Reasons for missed goals\n" + text.String()
+	return "\n## Reasons for missed goals\n" + text
+}
+
+// listed has each text that is known of goals once, with the goals.
+func listed(goals []goal, why func(goal) string) string {
+	var texts []string
+	rows := map[string][]string{}
+	for _, g := range goals {
+		row := g.row
+		if g.against != "" {
+			row += " against " + g.against
+		}
+		switch known := rows[why(g)]; {
+		case why(g) == "" || slices.Contains(known, row):
+			continue
+		case known == nil:
+			texts = append(texts, why(g))
+		}
+		rows[why(g)] = append(rows[why(g)], row)
+	}
+	var text strings.Builder
+	for _, each := range texts {
+		fmt.Fprintf(&text, "\n- **%s.** %s.\n", strings.Join(rows[each], "; "), each)
+	}
+	return text.String()
 }
 
 // lines returns a line for each wanted figure.

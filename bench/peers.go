@@ -43,7 +43,7 @@ func (p *place) peers(ctx context.Context, goroutines int) ([]peer, error) {
 }
 
 func (p *place) insertAndDelete(by executor) peer {
-	return peer{"insert and delete", func(ctx context.Context, id string) error {
+	return peer{byHandName, func(ctx context.Context, id string) error {
 		if err := by.exec(ctx, p.statements.insertPlain, id); err != nil {
 			return err
 		}

@@ -26,7 +26,7 @@ func (l *Leases) AddLateTake(object applock.Object) {
 }
 
 // SetRandom makes the times of polls repeatable.
-func (l *Leases) SetRandom(random func() float64) { l.hub.random = random }
+func (l *Leases) SetRandom(random func() float64) { l.hub.value.random = random }
 
 // CheckIdle checks leases without a TTL as often as a client does.
 func (l *Leases) CheckIdle() { l.keeper.checkIdle = idleCheck }

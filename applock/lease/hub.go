@@ -7,9 +7,9 @@ import (
 	"fmt"
 	"iter"
 	"log/slog"
+	"maps"
 	"math/rand/v2"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/applock/applock/applock"
@@ -23,9 +23,14 @@ import (
 // newcomer, whose listing a release may have missed, and then ever more rarely, up to pollSafe. It always polls when the next lock expires.
 // Polls take at most maxPollShare of the server's time. Slow polls that would need a longer pause than pollDearest run once in that time.
 type hub struct {
-	leases *Leases
+	guarded[watched]
 
-	mutex     sync.Mutex
+	leases   *Leases
+	newcomer chan struct{}
+}
+
+// watched is what a hub is reached by: the awaited objects, and what is known of polls.
+type watched struct {
 	objects   map[applock.Object]int // the number of waiters
 	polling   bool
 	newest    []applock.Object // up to peeked awaited objects, the one of the last newcomer at the end
@@ -33,7 +38,6 @@ type hub struct {
 	failing   outage           // of polls
 	way       way
 	listeners int // the number of listeners that receive messages
-	newcomer  chan struct{}
 	// random returns a number from 0 to 1, for the jitter.
 	random func() float64
 }
@@ -76,44 +80,41 @@ const (
 )
 
 func newHub(leases *Leases) *hub {
-	return &hub{
-		leases:   leases,
-		objects:  map[applock.Object]int{},
-		newcomer: make(chan struct{}, 1),
-		random:   rand.Float64,
-	}
+	h := &hub{leases: leases, newcomer: make(chan struct{}, 1)}
+	h.value = watched{objects: map[applock.Object]int{}, random: rand.Float64}
+	return h
 }
 
 // watch watches an object until unwatch.
 func (h *hub) watch(object applock.Object) {
-	h.mutex.Lock()
-	h.objects[object]++
-	h.newest = append(h.withoutNewest(object), object)
-	h.newest = h.newest[max(0, len(h.newest)-peeked):]
-	h.changed = time.Now()
-	if backend, ok := h.leases.backend.(Poller); ok && !h.polling {
-		h.polling = true
+	watched, unlock := h.lock()
+	defer unlock()
+	watched.objects[object]++
+	watched.newest = append(watched.withoutNewest(object), object)
+	watched.newest = watched.newest[max(0, len(watched.newest)-peeked):]
+	watched.changed = time.Now()
+	if backend, ok := h.leases.backend.(Poller); ok && !watched.polling {
+		watched.polling = true
 		h.leases.background.Go(func() { h.run(backend) })
 	}
-	h.mutex.Unlock()
 	if h.leases.lister == nil {
 		h.wakePoller() // otherwise when the waiter is listed
 	}
 }
 
 func (h *hub) unwatch(object applock.Object) {
-	h.mutex.Lock()
-	defer h.mutex.Unlock()
-	h.objects[object]--
-	if h.objects[object] == 0 {
-		delete(h.objects, object)
-		h.newest = h.withoutNewest(object)
+	watched, unlock := h.lock()
+	defer unlock()
+	watched.objects[object]--
+	if watched.objects[object] == 0 {
+		delete(watched.objects, object)
+		watched.newest = watched.withoutNewest(object)
 	}
 }
 
-// withoutNewest returns the newest objects without one, with the mutex held.
-func (h *hub) withoutNewest(object applock.Object) []applock.Object {
-	return slices.DeleteFunc(h.newest, func(newest applock.Object) bool { return newest == object })
+// withoutNewest returns the newest objects without one.
+func (w *watched) withoutNewest(object applock.Object) []applock.Object {
+	return slices.DeleteFunc(w.newest, func(newest applock.Object) bool { return newest == object })
 }
 
 // wakePoller makes the poller ask soon.
@@ -127,12 +128,9 @@ func (h *hub) wakePoller() {
 // waited returns the awaited objects.
 func (h *hub) waited() iter.Seq[applock.Object] {
 	return func(yield func(applock.Object) bool) {
-		h.mutex.Lock()
-		objects := make([]applock.Object, 0, len(h.objects))
-		for object := range h.objects {
-			objects = append(objects, object)
-		}
-		h.mutex.Unlock()
+		watched, unlock := h.lock()
+		objects := slices.AppendSeq(make([]applock.Object, 0, len(watched.objects)), maps.Keys(watched.objects))
+		unlock()
 		slices.Values(objects)(yield)
 	}
 }
@@ -155,44 +153,38 @@ func (h *hub) run(backend Poller) {
 
 // cost is the server's part of a typical poll.
 func (h *hub) cost() time.Duration {
-	h.mutex.Lock()
-	defer h.mutex.Unlock()
-	return h.way.poll() - h.way.least()
+	watched, unlock := h.lock()
+	defer unlock()
+	return watched.way.poll() - watched.way.least()
 }
 
 // roundTrip is how long a message takes to the backend and its answer back.
 func (h *hub) roundTrip() time.Duration {
-	h.mutex.Lock()
-	defer h.mutex.Unlock()
-	return h.way.least()
+	watched, unlock := h.lock()
+	defer unlock()
+	return watched.way.least()
 }
 
 // answered records how long an answered call took.
 func (h *hub) answered(took time.Duration) {
-	h.mutex.Lock()
-	defer h.mutex.Unlock()
-	h.way.add(took)
+	watched, unlock := h.lock()
+	defer unlock()
+	watched.way.add(took)
 }
 
 // polled is answered for a poll, which may have had no answer.
 func (h *hub) polled(took time.Duration, err error) {
-	h.mutex.Lock()
-	defer h.mutex.Unlock()
-	h.way.addPoll(took)
+	watched, unlock := h.lock()
+	defer unlock()
+	watched.way.addPoll(took)
 	if err == nil {
-		h.way.add(took)
+		watched.way.add(took)
 	}
 }
 
 // poll asks once and wakes the waiters whose objects could be free. It returns the latest time for the next poll.
 func (h *hub) poll(ctx context.Context, backend Poller) (time.Duration, error) {
-	h.mutex.Lock()
-	idle := len(h.objects) == 0
-	if idle {
-		h.failing = outage{} // no outage continues after a pause of polling
-	}
-	h.mutex.Unlock()
-	if idle {
+	if h.isIdle() {
 		return forever, nil
 	}
 	asked := time.Now()
@@ -212,6 +204,17 @@ func (h *hub) poll(ctx context.Context, backend Poller) (time.Duration, error) {
 	return cmp.Or(answer.Next, forever), nil
 }
 
+// isIdle reports whether nobody waits. No outage continues after a pause of polling.
+func (h *hub) isIdle() bool {
+	watched, unlock := h.lock()
+	defer unlock()
+	if len(watched.objects) > 0 {
+		return false
+	}
+	watched.failing = outage{}
+	return true
+}
+
 // tell offers the free objects of an answer to their waiters.
 func (h *hub) tell(answer PollAnswer, asked time.Time) {
 	for _, object := range answer.Free {
@@ -226,10 +229,10 @@ func (h *hub) tell(answer PollAnswer, asked time.Time) {
 
 // noteFree records an event if one of the objects still has waiters.
 func (h *hub) noteFree(free []applock.Object) {
-	h.mutex.Lock()
-	defer h.mutex.Unlock()
-	if slices.ContainsFunc(free, func(object applock.Object) bool { return h.objects[object] > 0 }) {
-		h.changed = time.Now()
+	watched, unlock := h.lock()
+	defer unlock()
+	if slices.ContainsFunc(free, func(object applock.Object) bool { return watched.objects[object] > 0 }) {
+		watched.changed = time.Now()
 	}
 }
 
@@ -238,35 +241,40 @@ func (h *hub) failed(ctx context.Context, asked time.Time, err error) {
 	if ctx.Err() != nil {
 		return
 	}
-	h.mutex.Lock()
-	if h.failing.err == nil {
-		h.failing.since = asked
-	}
-	h.failing.err = err
-	if !errors.Is(err, applock.ErrPrivilege) && !errors.Is(err, applock.ErrSchema) && !errors.Is(err, applock.ErrUnreachable) {
-		h.failing.err = fmt.Errorf("%w: %w", applock.ErrUnreachable, err)
-	}
-	since := h.failing.since
-	h.mutex.Unlock()
+	since := h.fail(asked, err)
 	h.leases.logger.LogAttrs(ctx, slog.LevelWarn, "cannot check whether awaited objects are free, trying again", slog.Any("error", err))
 	if time.Since(since) >= outagePatience {
 		h.wakeAll(since)
 	}
 }
 
+// fail records a failed poll, and returns since when polls have failed.
+func (h *hub) fail(asked time.Time, err error) (since time.Time) {
+	watched, unlock := h.lock()
+	defer unlock()
+	if watched.failing.err == nil {
+		watched.failing.since = asked
+	}
+	watched.failing.err = err
+	if !errors.Is(err, applock.ErrPrivilege) && !errors.Is(err, applock.ErrSchema) && !errors.Is(err, applock.ErrUnreachable) {
+		watched.failing.err = fmt.Errorf("%w: %w", applock.ErrUnreachable, err)
+	}
+	return watched.failing.since
+}
+
 // recovered records that a poll was answered. Nobody makes an attempt because of that: the answer names the free objects, also those that
 // were freed during the outage.
 func (h *hub) recovered() {
-	h.mutex.Lock()
-	defer h.mutex.Unlock()
-	h.failing = outage{}
+	watched, unlock := h.lock()
+	defer unlock()
+	watched.failing = outage{}
 }
 
 // outage returns since when polls have failed.
 func (h *hub) outage() outage {
-	h.mutex.Lock()
-	defer h.mutex.Unlock()
-	return h.failing
+	watched, unlock := h.lock()
+	defer unlock()
+	return watched.failing
 }
 
 // wakeAll wakes all waiters. Each makes an attempt.
@@ -287,21 +295,21 @@ func (h *hub) rank() Rank {
 // patience is how long another program may take for its turn, and the number of the last poll. On a busy machine the slowest poll of late
 // shows how long that one may need to learn of its turn.
 func (h *hub) patience() (pause time.Duration, poll int) {
-	h.mutex.Lock()
-	defer h.mutex.Unlock()
-	return h.leaving(patience, min(h.way.slowestPoll(), longPause/2)), h.way.polled
+	watched, unlock := h.lock()
+	defer unlock()
+	return watched.leaving(patience, min(watched.way.slowestPoll(), longPause/2)), watched.way.polled
 }
 
 // pauseFor is how long an object is left to another program: for least, and until that has polled and asked, if its way is as long as ours.
 func (h *hub) pauseFor(least time.Duration) time.Duration {
-	h.mutex.Lock()
-	defer h.mutex.Unlock()
-	return h.leaving(least, h.way.poll())
+	watched, unlock := h.lock()
+	defer unlock()
+	return watched.leaving(least, watched.way.poll())
 }
 
-// leaving is pauseFor with the mutex held, where a poll takes that long.
-func (h *hub) leaving(least, poll time.Duration) time.Duration {
-	return h.varied(least + min(time.Since(h.changed)/pollSlowdown, pollSlowest) + 2*poll)
+// leaving is pauseFor where a poll takes that long.
+func (w *watched) leaving(least, poll time.Duration) time.Duration {
+	return w.varied(least + min(time.Since(w.changed)/pollSlowdown, pollSlowest) + 2*poll)
 }
 
 // pause is how long the poller sleeps after a poll.
@@ -309,19 +317,18 @@ func (h *hub) pause(cost, next time.Duration, err error) time.Duration {
 	if err != nil {
 		return pollFailure
 	}
-	h.mutex.Lock()
-	quiet := time.Since(h.changed)
+	watched, unlock := h.lock()
+	defer unlock()
+	quiet := time.Since(watched.changed)
 	soonest := min(max(shareOf(cost), pollFastest), pollFast)
 	pause := min(max(quiet/pollSlowdown, soonest), pollSlowest)
-	if h.listeners > 0 {
+	if watched.listeners > 0 {
 		pause = min(max(quiet/pollSafeSlow, 2*pollFast), pollSafe)
 	}
-	if len(h.objects) == 0 {
+	if len(watched.objects) == 0 {
 		pause = lingering
 	}
-	pause = h.varied(pause)
-	h.mutex.Unlock()
-	return max(min(pause, next), min(shareOf(cost-pollFree), pollDearest))
+	return max(min(watched.varied(pause), next), min(shareOf(cost-pollFree), pollDearest))
 }
 
 // shareOf is the pause after a poll of that cost.
@@ -329,14 +336,13 @@ func shareOf(cost time.Duration) time.Duration { return time.Duration(float64(co
 
 // about varies a pause, so that programs do not poll at the same time.
 func (h *hub) about(pause time.Duration) time.Duration {
-	h.mutex.Lock()
-	defer h.mutex.Unlock()
-	return h.varied(pause)
+	watched, unlock := h.lock()
+	defer unlock()
+	return watched.varied(pause)
 }
 
-// varied is about with the mutex held.
-func (h *hub) varied(pause time.Duration) time.Duration {
-	return time.Duration(float64(pause) * (1 - jitter + 2*jitter*h.random()))
+func (w *watched) varied(pause time.Duration) time.Duration {
+	return time.Duration(float64(pause) * (1 - jitter + 2*jitter*w.random()))
 }
 
 // sleep waits for the pause to end, or for a newcomer and others that come shortly after it, and peeks meanwhile. It returns false when the
@@ -358,21 +364,21 @@ func (h *hub) sleep(ctx context.Context, pause, gathering time.Duration) bool {
 			peek = h.nextPeek(pause)
 		}
 	}
-	h.mutex.Lock()
-	defer h.mutex.Unlock()
-	if ctx.Err() == nil && (len(h.objects) > 0 || time.Since(h.changed) < lingering) {
-		return true
+	watched, unlock := h.lock()
+	defer unlock()
+	watched.polling = ctx.Err() == nil && (len(watched.objects) > 0 || time.Since(watched.changed) < lingering)
+	if !watched.polling {
+		watched.failing = outage{}
 	}
-	h.polling, h.failing = false, outage{}
-	return false
+	return watched.polling
 }
 
 // nextPeek returns a channel that tells when to peek in a pause, nil if the next poll is soon enough, or messages tell.
 func (h *hub) nextPeek(pause time.Duration) <-chan time.Time {
-	h.mutex.Lock()
-	defer h.mutex.Unlock()
-	next := h.varied(min(max(time.Since(h.changed)/pollSlowdown, peekPause), pollSlowest))
-	if _, ok := h.leases.crowd.(Peeker); !ok || h.listeners > 0 || next >= pause {
+	watched, unlock := h.lock()
+	defer unlock()
+	next := watched.varied(min(max(time.Since(watched.changed)/pollSlowdown, peekPause), pollSlowest))
+	if _, ok := h.leases.crowd.(Peeker); !ok || watched.listeners > 0 || next >= pause {
 		return nil
 	}
 	return time.After(next)
@@ -383,9 +389,9 @@ func (h *hub) peek(ctx context.Context) {
 	limited, cancel := context.WithTimeout(ctx, askLimit)
 	defer cancel()
 	peeker, _ := h.leases.crowd.(Peeker)
-	h.mutex.Lock()
-	newest := slices.Clone(h.newest)
-	h.mutex.Unlock()
+	watched, unlock := h.lock()
+	newest := slices.Clone(watched.newest)
+	unlock()
 	for _, object := range slices.Backward(newest) {
 		asked := time.Now()
 		isFree, isFirst, err := peeker.Peek(limited, object)
@@ -437,9 +443,9 @@ func (h *hub) receive(ctx context.Context, source Listener) error {
 
 // countListeners counts the listeners, and makes the poller ask at once, since messages may have been lost in between.
 func (h *hub) countListeners(change int) {
-	h.mutex.Lock()
-	h.listeners += change
-	h.changed = time.Now()
-	h.mutex.Unlock()
+	watched, unlock := h.lock()
+	defer unlock()
+	watched.listeners += change
+	watched.changed = time.Now()
 	h.wakePoller()
 }

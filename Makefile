@@ -262,12 +262,12 @@ diff: ## Compare generated code and go.mod with their sources; a part of verify.
 docs: ## Build the pages as a site with search, bin/site, and follow every link.
 	NO_MKDOCS_2_WARNING=1 python3 tools/python/run.py mkdocs build --strict --config-file tools/site/mkdocs.yml
 
-lint: ## Run gofmt, go vet and golangci-lint, which may be missing where CI is not set.
+lint: ## Run gofmt and golangci-lint, which vets, too; where that is missing and CI is not set, go vet.
 	@unformatted=$$(gofmt -l .); test -z "$$unformatted" || { echo "not formatted:"; echo "$$unformatted"; exit 1; }
-	set -e; for module in . $(ADAPTERS); do go -C $$module vet ./...; done
 	@if reason=$$($(GOLANGCI_LINT) version 2>&1); then set -e; \
 		for module in . $(ADAPTERS); do (cd $$module && $(GOLANGCI_LINT) run --config $(CURDIR)/.golangci.yml); done; \
-	else echo "$$reason"; echo "golangci-lint cannot be had here"; test -z "$$CI"; fi >&2
+	else echo "$$reason"; echo "golangci-lint cannot be had here"; test -z "$$CI"; \
+		set -e; for module in . $(ADAPTERS); do go -C $$module vet ./...; done; fi >&2
 
 ##@ Make from sources
 

@@ -104,7 +104,7 @@ test-applications: ## Play applications of the frameworks where users have locks
 
 test-db2: ## Test with IBM's driver, on Derby's network server, and on the Db2 of APPLOCK_TEST_DB2_DSN.
 	@test -n "$$APPLOCK_TEST_DB2_DSN" || echo "APPLOCK_TEST_DB2_DSN is not set: the contract is not run on a real Db2" >&2
-	$(WITH_IBM_DRIVER) go vet -tags db2 ./...
+	$(WITH_IBM_DRIVER) go vet -tags db2 ./cmd/applockctl ./internal/db/db2/...
 	$(WITH_IBM_DRIVER) env $(call ON,derby) $(TEST) $(RACE) -tags=db2 -timeout=30m -skip='^TestHeavy' ./internal/db/db2
 	$(WITH_IBM_DRIVER) env $(call ON,derby) $(TEST) -tags=db2 -timeout=30m -run=Db2 ./cmd/applockctl
 

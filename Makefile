@@ -266,8 +266,8 @@ lint: ## Run gofmt and golangci-lint, which vets, too; where that is missing and
 	@unformatted=$$(gofmt -l .); test -z "$$unformatted" || { echo "not formatted:"; echo "$$unformatted"; exit 1; }
 	@if reason=$$($(GOLANGCI_LINT) version 2>&1); then set -e; \
 		for module in . $(ADAPTERS); do (cd $$module && $(GOLANGCI_LINT) run --config $(CURDIR)/.golangci.yml); done; \
-	else echo "$$reason"; echo "golangci-lint cannot be had here"; test -z "$$CI"; \
-		set -e; for module in . $(ADAPTERS); do go -C $$module vet ./...; done; fi >&2
+	else set -e; echo "$$reason"; echo "golangci-lint cannot be had here"; test -z "$$CI"; \
+		for module in . $(ADAPTERS); do go -C $$module vet ./...; done; fi >&2
 
 ##@ Make from sources
 
